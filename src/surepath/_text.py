@@ -66,8 +66,10 @@ def _escaped(character: str) -> str:
 # Parameters of an address whose values may be shown; whatever else stands there may be a secret.
 OPEN_PARAMETERS = ("application_name", "connect_timeout", "dbname", "host", "mode", "port", "sslmode", "study", "user")
 _NAMED_PARAMETERS = ("options", "passfile", "password", "sslcert", "sslkey", "sslpassword", "sslrootcert", "token")
-_PLACE = re.compile(r"(\[[^\]]*\]|[^:@/\[\]\s]*)(:\d{0,5})?(/[^@:]*)?", re.DOTALL)  # host, port and path
-_USER = re.compile(r"[^:@/?#\s]+")
+_PLACE = re.compile(r"(\[[^\]]*\]|[^:@/\[\]\s]*)(:\d{0,5})?(/[^@:;=]*)?", re.DOTALL)  # host, port and path
+_OPEN_VALUE = re.compile(r"[\w.,:/\[\]-]*")  # no mark, and no escape of one, that could begin another parameter
+_DSN = re.compile(r"\bpass\w*\s*=", re.IGNORECASE)  # "host=lab password=..."
+_USER = re.compile(r"[^:@/?#%\s]+")
 
 
 def hidden(address: str) -> str:
@@ -83,10 +85,8 @@ def hidden(address: str) -> str:
     """
     scheme, mark, rest = address.partition("://")
     if not mark:
-        if (
-            re.match(r"[A-Za-z][\w+.-]+:", address) or "@" in address.partition(":")[2]
-        ):  # perhaps its slashes are missing
-            return "***"
+        if re.match(r"[A-Za-z][\w+.-]+:", address) or "@" in address.partition(":")[2] or _DSN.search(address):
+            return "***"  # perhaps its slashes are missing
         scheme, rest = "", address
     elif not re.fullmatch(r"[A-Za-z][\w+.-]*", scheme):
         return "***"
@@ -104,10 +104,16 @@ def hidden(address: str) -> str:
     return f"{scheme}{mark}{base}{query[:1]}{pairs}{'#***' if fragment else ''}"
 
 
+def is_open(name: str, value: str) -> bool:
+    """Return whether a parameter of an address may be shown with its value."""
+    numeric = name in ("connect_timeout", "port")
+    return name in OPEN_PARAMETERS and bool(value.isdigit() if numeric else _OPEN_VALUE.fullmatch(value))
+
+
 def _shown_pair(pair: str) -> str:
     """Return a parameter of an address as it may be shown."""
     name, mark, value = pair.partition("=")
-    if name in OPEN_PARAMETERS and (value.isdigit() or name not in ("connect_timeout", "port")):
+    if is_open(name, value):
         return pair
     return f"{name}=***" if mark and name in _NAMED_PARAMETERS else "***"
 

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from surepath.cli.main import app
-from surepath.errors import SettingError
 
 PROBLEM = {
     "format": "surepath-problem",
@@ -74,12 +73,3 @@ def test_a_budget_ends_a_run_and_more_of_it_goes_on(folder: Path) -> None:
     assert "spent in all; best plan: model=large, prompt=long" in said
     call("study", "certificate", "--out", "c.json")
     call("verify", "c.json")
-
-
-def test_a_budget_without_costs_is_refused(folder: Path) -> None:
-    plain = {name: value for name, value in PROBLEM.items() if name not in ("costs", "cost_weight")}
-    Path("problem.json").write_text(json.dumps(plain))
-    call("study", "create", "problem.json")
-    done = CliRunner().invoke(app, ["study", "ask", "--budget", "4"])
-    assert isinstance(done.exception, SettingError)
-    assert "no option of this one has a cost" in str(done.exception)

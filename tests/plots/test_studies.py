@@ -90,9 +90,9 @@ def test_the_gap_is_what_was_proven_at_the_time() -> None:
 
 
 def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
-    nothing = GapCurve(np.array([1, 2]), np.array([np.inf, np.inf]), np.array([0.1, 0.1]))
+    nothing = GapCurve(np.array([1, 2]), np.array([np.inf, np.inf]), np.array([0.1, 0.1]), np.zeros(2, dtype=bool))
     assert "nothing proven" in {text.get_text() for text in plots.draw_gap(nothing).legends[0].get_texts()}
-    best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]))
+    best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]), np.zeros(2, dtype=bool))
     assert "proven best of all" in {text.get_text() for text in plots.draw_gap(best).axes[0].texts}
 
 
@@ -108,7 +108,7 @@ def test_means_with_costs_in_them_are_called_worth() -> None:
 
 def test_only_what_was_not_proven_is_shaded() -> None:
     gaps = np.array([np.inf, np.inf, 4.0, 3.0, np.inf, 5.0, 2.0])
-    axis = plots.draw_gap(GapCurve(np.arange(1, 8), gaps, np.full(7, 1.0))).axes[0]
+    axis = plots.draw_gap(GapCurve(np.arange(1, 8), gaps, np.full(7, 1.0), np.zeros(7, dtype=bool))).axes[0]
     spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in axis.patches]
     assert spans == [(0, 3), (5, 6)]
     assert np.isnan(axis.get_lines()[0].get_ydata()).tolist() == np.isinf(gaps).tolist()

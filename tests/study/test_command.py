@@ -15,7 +15,8 @@ import pytest
 
 from surepath import MDP
 from surepath.errors import RewardError, SettingError, StudyError
-from surepath.study.runner import Command, NotScoresError, read_scores, rewards_of
+from surepath.study.performing import rewards_of
+from surepath.study.runner import Command, NotScoresError, read_scores
 from surepath.study.trial import Trial
 from tests.study.worlds import STEPS
 

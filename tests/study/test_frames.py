@@ -12,7 +12,7 @@ from surepath import MDP, Study
 from surepath.errors import MissingExtraError
 from tests.study.worlds import new_study
 
-COLUMNS = ["number", "state", "source", "of", "worker", "asked", "told", "note"]
+COLUMNS = ["number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries"]
 COLUMNS += ["plan.model", "plan.prompt", "score.model", "score.prompt"]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from surepath.errors import RewardError, SettingError
-from surepath.study.runner import Outcome, yields
+from surepath.study.performing import Outcome, yields
 from tests.study.worlds import BEST, NEVER, SCORE, bounded, new_study, rows, scores, states
 
 
@@ -176,28 +176,3 @@ def test_generators_are_known_in_every_dress() -> None:
     generators: list[Any] = [yielding, Method().play, Method(), functools.partial(functools.partial(yielding))]
     others: list[Any] = [scores, functools.partial(scores), print, Method]
     assert [yields(function) for function in generators + others] == [True] * 4 + [False] * 4
-
-
-async def later(plan: dict[Any, Any]) -> list[float]:
-    return scores(plan)
-
-
-async def later_one_by_one(plan: dict[Any, Any]) -> AsyncIterator[float]:
-    for score in scores(plan):
-        yield score
-
-
-@pytest.mark.parametrize("function", [later, later_one_by_one, functools.partial(later)])
-def test_an_async_function_is_refused_before_any_trial(function: Any) -> None:
-    study = new_study()
-    with pytest.raises(SettingError, match=r"asyncio\.run"):
-        study.optimize(function)
-    assert len(study) == 0
-
-
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-def test_a_function_that_returns_a_coroutine_ends_the_run() -> None:
-    study = new_study()
-    with pytest.raises(RewardError, match=r"asyncio\.run"):
-        study.optimize(lambda plan: later(plan))
-    assert states(study) == {"failed": 1}

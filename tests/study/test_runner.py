@@ -16,7 +16,8 @@ import pytest
 from surepath import Study
 from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study import runner
-from surepath.study.runner import Outcome, Performed, Runner
+from surepath.study.performing import Outcome, Performed
+from surepath.study.runner import Runner
 from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.worlds import BEST, NEVER, bounded, new_study, rows, scores, states

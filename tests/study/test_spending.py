@@ -41,6 +41,7 @@ rows = st.lists(
         st.sampled_from([ASKED, LATE, IMPORTED]),
         st.integers(0, 3),
         st.integers(0, 20),
+        st.sampled_from([None, None, 0.0, 7.0]),
     ),
     max_size=12,
 )
@@ -50,7 +51,7 @@ rows = st.lists(
 def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
     cost = [1.0, 10.0, 100.0, 1000.0]
     spending, log = Spending(np.array(cost)), list[TrialRow]()
-    for number, (state, source, which, of) in enumerate(drawn, start=1):
+    for number, (state, source, which, of, paid) in enumerate(drawn, start=1):
         path = (which % 2, 2 + which // 2)
         late = source == LATE
         told = {COMPLETE: (0.1, 0.2), PARTIAL: (0.1,)}.get(state, ())
@@ -58,7 +59,9 @@ def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
             source, late = ASKED, False
         if late:
             path = log[of - 1].path
-        log.append(TrialRow(number, state, path, source, of if late else None, told))
+        log.append(
+            TrialRow(number, state, path, source, of if late else None, told, cost=None if state == EXPIRED else paid)
+        )
         spending.count(log[-1])
     total = 0.0
     for row in log:
@@ -68,12 +71,42 @@ def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
         if row.state == EXPIRED and reported is not None:
             continue  # what its late result says counts in its place
         run = 2 if row.state in (COMPLETE, EXPIRED) else len(row.rewards) + 1
-        total += sum(cost[arc] for arc in row.path[:run])
+        total += sum(cost[arc] for arc in row.path[:run]) if row.cost is None else row.cost
     assert spending.total == total
     copy = Spending(spending._cost)
     tree = spending.as_tree()
     copy.load(json.loads(json.dumps({**tree, "unreported": tree["unreported"].tolist()})))
-    assert (copy.total, copy.unreported) == (spending.total, spending.unreported)
+    assert copy.__dict__ == spending.__dict__
+
+
+def test_what_was_told_counts_in_place_of_what_was_declared(tmp_path: Path) -> None:
+    study = new(storage=f"sqlite:///{tmp_path / 's.db'}")
+    first, second = study.ask(2)
+    study.tell(first, play(first.plan), cost=2 * study.mdp.price(first.path))
+    assert study.spent == 2 * study.mdp.price(first.path)
+    left = 2 * study.mdp.price(second.path) + 0.49  # twice what is declared is expected, 0.50 for the cheapest plan
+    with pytest.raises(BudgetError, match="are spent or under way"):
+        study.ask(budget=study.spent + left)
+    study.fail(second, note="why", cost=0.125)
+    assert study.spent == 2 * study.mdp.price(first.path) + 0.125
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, play(trial.plan), cost=0.5)
+    certificate, place = study.certificate(), study.storage.url
+    certificate.save(tmp_path / "c.json")
+    assert verify(tmp_path / "c.json", place).answer == "yes"
+    assert certificate["trials"]["spent"] == study.spent
+    with pytest.raises(SettingError, match="the cost of trial 1 must be at least 0, not -1"):
+        study.tell(first, play(first.plan), cost=-1)
+
+
+def test_a_budget_by_told_costs_alone() -> None:
+    study = new(MDP.from_steps(STEPS, sigma=0.1))
+    for _ in range(3):
+        study.tell(study.ask(budget=1.0), [0.1, 0.2], cost=0.3)
+    with pytest.raises(BudgetError, match=r"0\.90 are spent or under way, and the next trial costs 0\.30"):
+        study.ask(budget=1.0)
+    assert len(study.ask(9, budget=2.0)) == 3
 
 
 def test_a_failed_trial_costs_what_was_run_of_it() -> None:
@@ -126,8 +159,12 @@ def test_a_spent_budget_is_reported_in_words_and_waiting_plans_stay() -> None:
 
 
 def test_budgets_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(SettingError, match="no option of this one has a cost"):
-        new(MDP.from_steps(STEPS, sigma=0.1)).ask(budget=3.0)
+    free = new(MDP.from_steps(STEPS, sigma=0.1))
+    free.tell(free.ask(budget=3.0), [0.5, 0.5])
+    with pytest.raises(
+        SettingError, match="a budget needs costs, and neither does an option have one nor was one told"
+    ):
+        free.ask(budget=3.0)
     with pytest.raises(SettingError, match="a budget is a positive amount, not -1"):
         new().optimize(play, budget=-1)
     with pytest.raises(BudgetError, match=r"the next trial costs 3\.00"):

@@ -96,11 +96,13 @@ class TestContract:
             log.add_trials([trial(1)])
         with storage.writing("one") as log:
             log.update_trial(
-                TrialRow(1, "partial", (9, 9), "late", 4, (0.5,), "v", 3.0, 99.0, 5.0, "note", True, "request")
+                TrialRow(
+                    1, "partial", (9, 9), "late", 4, (0.5,), "v", 3.0, 99.0, 5.0, "note", True, "r", ("x",), 2.5, 3
+                )
             )
         with storage.reading("one") as log:
             assert log.trial(1) == TrialRow(
-                1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", False, None, 2
+                1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", False, None, (), 2.5, 3, 2
             )
 
     def test_what_raises_leaves_nothing(self, storage: Storage, opening: Opening) -> None:
@@ -314,7 +316,7 @@ def test_a_schema_of_another_version_is_refused_in_words(url: str) -> None:
     with engine.begin() as connection:
         connection.execute(text(f"UPDATE {version.name} SET version_num = '0999'"))
     for do in (Storage(url).names, lambda: Storage(url).create(RECORD), lambda: Storage(url).load("one")):
-        with pytest.raises(StorageError, match="schema 0999, and this surepath reads 1; open it"):
+        with pytest.raises(StorageError, match="schema 0999, and this surepath reads 2; open it"):
             do()
     engine.dispose()
 

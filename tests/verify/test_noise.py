@@ -105,12 +105,13 @@ def test_squares_count_from_the_mean_before() -> None:
 
 
 def new_learner(noise: str, epsilon: float) -> Challenger:
-    if noise == "unknown":
-        return Challenger(MDP.from_steps(STEPS), epsilon=epsilon, delta=0.1, sigma="unknown")
+    if noise.startswith("unknown"):
+        sigma = {"a": 1.0, "b": 0.0, "c": 1.0} if noise == "unknown, a step exact" else None
+        return Challenger(MDP.from_steps(STEPS, sigma=sigma), epsilon=epsilon, delta=0.1, sigma="unknown")
     return Challenger(MDP.from_steps(STEPS, reward_range=(-1, 3)), epsilon=epsilon, delta=0.1, noise=noise)
 
 
-@pytest.mark.parametrize("noise", ["betting", "bernstein", "unknown"])
+@pytest.mark.parametrize("noise", ["betting", "bernstein", "unknown", "unknown, a step exact"])
 @pytest.mark.parametrize("epsilon", [0.0, 0.8])
 def test_it_confirms_what_challenger_proves_and_hardly_more(noise: str, epsilon: float) -> None:
     learner = new_learner(noise, epsilon)
@@ -121,7 +122,7 @@ def test_it_confirms_what_challenger_proves_and_hardly_more(noise: str, epsilon:
     for trial in range(4000):
         path = learner.ask()
         before = learner.active
-        rewards = np.clip(means[path] + 0.4 * rng.standard_normal(mdp.horizon), -1, 3)
+        rewards = np.clip(means[path] + 0.4 * (learner.sigma[path] > 0) * rng.standard_normal(mdp.horizon), -1, 3)
         learner.tell(path, rewards)
         for arc, reward in zip(path.tolist(), rewards.tolist()):
             scores.add(arc, reward)

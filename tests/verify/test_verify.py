@@ -613,6 +613,9 @@ def test_settings_and_decisions_are_compared_with_a_full_export(tmp_path: Path) 
     for file in (full, table):
         write_export(study, file)
         assert verify(right, log=file).answer == "yes"
+    other = tmp_path / "other.jsonl"
+    other.write_text(full.read_text().replace('"surepath-study-log"', "0", 1))
+    assert "0 is not the format of an export" in str(verify(right, log=other))
 
     def forged(change: Callable[[dict[str, Any]], None]) -> list[str]:
         content = deepcopy(right)
@@ -666,10 +669,10 @@ def test_whether_a_study_is_done_is_compared_with_its_storage() -> None:
     assert "the study was not done" in str(verify(mended(content), storage=early.storage))
 
 
-@pytest.mark.parametrize("form", [3, 5, "4", 4.0, True, None])
+@pytest.mark.parametrize("form", [4, 6, "5", 5.0, True, None])
 def test_there_is_one_format_and_others_are_refused_in_words(form: Any) -> None:
     content = {**certificate(), "format": form}
-    with pytest.raises(CertificateError, match="this version of surepath reads format 4 alone"):
+    with pytest.raises(CertificateError, match="this version of surepath reads format 5 alone"):
         verify(mended(content), storage=example()[0].storage)
 
 

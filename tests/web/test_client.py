@@ -743,6 +743,10 @@ def test_what_is_no_secret_is_shown() -> None:
         "postgresql://me:{0}@127.0.0.1:none/db",
         "postgresql:/me:{0}@h/db",
         "me:{0}@h/db",
+        "postgresql//me:{0}@h/db",
+        "host=h password={0}",
+        "postgresql://127.0.0.1:1/db;password={0}",
+        "postgresql://127.0.0.1:1/db?sslmode=prefer%26password={0}",
     ],
 )
 def test_errors_of_a_database_show_no_secret(address: str, caplog: pytest.LogCaptureFixture) -> None:

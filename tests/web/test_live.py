@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.status import MOST_POINTS, thin
+from surepath.study.status import MOST_POINTS, Point, point_of, thin
 from surepath.study.storage import Storage
 from surepath.web import routes
 from surepath.web.access import Access, listen
@@ -55,7 +55,7 @@ def test_the_stream_tells_only_what_differs(storage: Storage) -> None:
     assert told["since"] == asked["change"]
     assert told["arcs"]["arc"] == trial.path.tolist()
     assert told["arcs"]["mean"] == [0.1, 0.2, 0.3]
-    assert told["gap"][-1] == [1, None, 0.2]
+    assert told["gap"][-1][:3] == [1, None, 0.2]
     json.dumps(told, allow_nan=False)
 
 
@@ -94,7 +94,7 @@ def told(trials: int) -> tuple[Study, list[float]]:
 def read(study: Study) -> History:
     history: Any = History(study)
     study.sync()
-    history.note(study._fold.prefix, study.certified_gap, study.epsilon)
+    history.note(point_of(study.learner, study._fold.prefix))
     assert history.wait(60)
     return history
 
@@ -117,14 +117,14 @@ def test_it_reads_on_as_trials_come_in() -> None:
         trial = study.ask()
         study.tell(trial, score(trial.plan))
     study.sync()
-    history.note(study._fold.prefix, study.certified_gap, study.epsilon)
+    history.note(point_of(study.learner, study._fold.prefix))
     assert history.wait(60)
     assert [point[0] for point in history.points(45)] == [46, 47, 48, 49, 50]
     assert history.points()[-1][1] == study.certified_gap
 
 
 def test_thinning_keeps_the_ends_and_the_shape() -> None:
-    points = [(i, 1.0 / i, 0.1) for i in range(1, 50_001)]
+    points = [Point(i, 1.0 / i, 0.1, 0) for i in range(1, 50_001)]
     kept = thin(points)
     assert len(kept) <= MOST_POINTS
     assert kept[0] == points[0]

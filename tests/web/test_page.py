@@ -159,7 +159,7 @@ def test_arrow_keys_move_along_the_gap_and_it_is_read_out(site: Site, window: Wi
     assert seen[0].endswith(", asked for 0.3")
     for key, index in (("ArrowLeft", -2), ("ArrowLeft", -3), ("ArrowRight", -2), ("End", -1), ("Home", 0)):
         page.keyboard.press(key)
-        n, gap, _ = points[index]
+        n, gap, *_ = points[index]
         words = f"after {n:,} trial{'' if n == 1 else 's'}: " + ("nothing proven" if gap is None else "within ")
         assert said.text_content().startswith(words), key
         assert tip.inner_text().startswith(words)
@@ -303,6 +303,80 @@ def test_trials_turn_pages_and_are_filtered(site: Site, window: Window) -> None:
     page.wait_for_selector("text=No trial matches.")
 
 
+def test_trials_are_sorted_and_exported(site: Site, window: Window, place: str, tmp_path: Path) -> None:
+    page = window.open(site, "support tickets")
+    page.click(".sort:text('Total')")
+    until(page, "document.querySelector('.pages .muted').textContent.startsWith('The 25 largest totals')")
+    shown = [float(one) for one in page.locator(".trials tbody td.num").all_inner_texts()]
+    assert shown == sorted(shown, reverse=True)
+    page.click(".sort:text('Total')")
+    until(page, "document.querySelector('.pages .muted').textContent.startsWith('The 25 smallest totals')")
+    least = [float(one) for one in page.locator(".trials tbody td.num").all_inner_texts()]
+    assert least == sorted(least)
+    assert least[0] < shown[-1]
+    with page.expect_download() as waiting:
+        page.click("text=Export CSV")
+    waiting.value.save_as(tmp_path / "log.csv")
+    assert len((tmp_path / "log.csv").read_text().splitlines()) == 1 + len(Study.load(place, "support tickets"))
+
+
+APART = """() => {
+  const boxes = [...document.querySelectorAll('.heat .cell, .heat h3')].map((one) => one.getBoundingClientRect());
+  const aside = (a, b) => a.left >= b.right - 1 || b.left >= a.right - 1;
+  const apart = (a, b) => aside(a, b) || a.top >= b.bottom - 1 || b.top >= a.bottom - 1;
+  return boxes.every((one, i) => boxes.slice(i + 1, i + 9).every((other) => apart(one, other)));
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 768, 390])
+def test_fifty_steps_fit_at_every_width(site: Site, browser: Any, place: str, width: int) -> None:
+    steps = {f"step number {i}": ["a rather long option", "b", "c", "d"] for i in range(50)}
+    if width == 1280:
+        study = Study.create(MDP.from_steps(steps, depends="none", sigma=0.1), place, "fifty", epsilon=0.3, delta=0.1)
+        for trial in study.ask(8):
+            study.tell(trial, [0.1 * (option == "b") for option in trial.plan.values()])
+    window = Window(browser, viewport={"width": width, "height": 900}, color_scheme="dark" if width == 768 else "light")
+    try:
+        page = window.open(site, "fifty")
+        page.wait_for_selector(".trials tbody tr")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("document.documentElement.scrollHeight") < 9_000
+        assert page.locator(".planned tbody tr").count() == 50  # the plan is always whole
+        assert page.evaluate(APART)
+        page.locator(".heat .cell.plan").first.click()
+        page.wait_for_selector(".histogram")
+        assert "standard deviation" in text(page, ".chosen")
+        page.keyboard.press("ArrowDown")
+        assert "at step number 1" in page.evaluate("document.activeElement.getAttribute('aria-label')")
+        page.click("button:text('Graph')")
+        assert re.match(r"Steps 1 to \d+ of 50 are in view", text(page, ".sideways"))
+        page.evaluate("document.querySelector('.graph').scrollLeft = 1e6")
+        until(page, "document.querySelector('.sideways').textContent.includes('to 50 of 50')")
+        assert page.locator(".trials summary").first.inner_text().startswith(("differs in", "the current plan"))
+        assert window.said == []
+    finally:
+        window.context.close()
+
+
+def test_two_studies_stand_beside_each_other(site: Site, window: Window) -> None:
+    page = window.open(site, "rag")
+    page.select_option(".compare select", "support tickets")
+    page.wait_for_selector("h1:text('rag beside support tickets')")
+    page.wait_for_selector(".gap path.line >> nth=1", state="attached")
+    assert page.locator(".hero .sentence").count() == 2
+    assert page.locator(".planned tbody tr.marked").count() == 3 + 8  # no step in common
+
+
+def test_the_gap_says_where_the_plan_changed(site: Site, window: Window) -> None:
+    page = window.open(site, "support tickets")
+    marks = page.evaluate(
+        """async () => { const { Gap } = await import('/static/gap.js'), box = document.createElement('div');
+        new Gap(box, document.createElement('p')).load([[1, 5, 1, 7], [2, 6, 1, 7], [3, 7, 1, 8], [4, 6, 1, 9]]);
+        return [...box.querySelectorAll('.rise title')].map((one) => one.textContent); }"""
+    )
+    assert marks == ["after 3 trials: the plan changed here"]
+
+
 def test_names_are_shown_as_text_whatever_they_contain(site: Site, window: Window) -> None:
     page = window.open(site)
     page.click(f"text={NASTY}")
@@ -319,7 +393,9 @@ def test_names_are_shown_as_text_whatever_they_contain(site: Site, window: Windo
 
 def test_two_thousand_arcs_draw_without_stutter(site: Site, window: Window) -> None:
     page = window.open(site, "2000 arcs")
-    page.wait_for_selector(".graph path.arc", state="attached")
+    page.wait_for_selector(".heat .cell")
+    assert page.locator(".heat .cell").count() == 200  # twenty steps: first the table, the graph one click away
+    page.click("button:text('Graph')")
     assert page.locator(".graph path.arc").count() == 1910
     box = page.locator(".graph svg").bounding_box()
     page.mouse.move(box["x"] + 300, box["y"] + 100)
@@ -332,6 +408,7 @@ def test_two_thousand_arcs_draw_without_stutter(site: Site, window: Window) -> N
 def test_a_graph_beyond_that_shows_the_plan_and_zooms_by_stage(site: Site, window: Window) -> None:
     page = window.open(site, "beyond")
     page.wait_for_selector(".zoom")
+    page.click("button:text('Graph')")
     assert "of 10,000 options" in text(page, ".zoom")
     assert page.locator(".graph path.plan").count() == 40
     assert page.locator(".graph path.arc").count() <= 2_000
@@ -350,7 +427,7 @@ def test_a_long_study_opens_at_once(long_site: Site, window: Window) -> None:
     until(page, f"document.querySelector('.gap + .tip') && {PAST_IS_READ}")
     line = page.get_attribute(".gap path.line", "d")
     assert 200 < line.count("L") < 600
-    assert "29,976 to 30,000 of 30,000" in text(page, ".pages")
+    assert "Trials 29,976 to 30,000" in text(page, ".pages")
 
 
 def test_it_joins_again_when_the_server_restarts(tmp_path: Path, window: Window) -> None:

@@ -173,6 +173,12 @@ def create(
     on_failure: Annotated[
         str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")
     ] = "leave-out",
+    cases: Annotated[
+        str | None, typer.Option(help="What trials are played on: how many cases there are, or a CSV file of them.")
+    ] = None,
+    cases_per_trial: Annotated[
+        int, typer.Option(min=1, help="Cases a trial is played on; its score is their mean.")
+    ] = 1,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
@@ -196,6 +202,8 @@ def create(
         sigma=sigma,
         lease=lease,
         on_failure=on_failure,
+        cases=int(cases) if cases is not None and cases.isdecimal() else cases,
+        cases_per_trial=cases_per_trial,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
@@ -281,6 +289,9 @@ def _trial_facts(found: Any, number: int) -> dict[str, Any]:
         "state": row.state,
         "plan": found.mdp.plan(list(row.path)),
         "scores": rewards,
+        "cases": list(row.cases),
+        "cost": row.cost,
+        "tries": row.tries,
         "source": row.source,
         "of": row.of,
         "worker": row.worker,
@@ -308,7 +319,7 @@ def run(
     command: Annotated[
         str,
         typer.Option(
-            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial} its number."
+            help="Run for every trial, without a shell; {STEP} is the option of that step, {trial}, {case} its own."
         ),
     ],
     workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
@@ -316,6 +327,12 @@ def run(
     timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
+    ] = None,
+    retry: Annotated[
+        int, typer.Option(min=0, help="Begin a trial anew so often after an exit code of --retry-on.")
+    ] = 0,
+    retry_on: Annotated[
+        list[int] | None, typer.Option(min=1, max=255, help="Exit code that says nothing about the plan: 75 for busy.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress line.")] = False,
     storage: Storage = DEFAULT_STORAGE,
@@ -331,7 +348,7 @@ def run(
     from surepath.study.runner import Command, Runner
 
     found = load(storage, name)
-    performer = Command(found.mdp, command, found.name)
+    performer = Command(found.mdp, command, found.name, bool(found.options.cases), retry, retry_on or ())
     progress = False if quiet or as_json else None
     runner = Runner(
         found,
@@ -340,7 +357,7 @@ def run(
         timeout=timeout,
         progress=progress,
         abandon=performer.end,
-        budget=checked_budget(found.mdp, budget),
+        budget=checked_budget(budget),
         say=note,
     )
     set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")

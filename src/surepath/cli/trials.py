@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from surepath.study.pilot import Pilot
 
 SHORT_LEASE = 3600.0
+Cost = Annotated[float | None, typer.Option(min=0, help="What the trial really cost.")]
 
 
 @study.command("ask")
@@ -79,12 +80,14 @@ def ask(
     if sheet is not None:
         _write_sheet(found, trials, sheet)
     if as_json:
-        rows = [{"number": trial.number, "plan": trial.plan, "lease_until": trial.lease_until} for trial in trials]
+        named = ("number", "plan", "lease_until", "cases")
+        rows = [{name: getattr(trial, name) for name in named} for trial in trials]
         print_json({"trials": rows, "done": False, "written": None if sheet is None else str(sheet)})
         return
     if sheet is None:
         for trial in trials:
-            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}")
+            on = f" on case {shown(trial.case)}" if trial.case else ""
+            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}{on}")
     else:
         numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
         typer.echo(
@@ -125,6 +128,7 @@ def tell(
     values: Annotated[
         list[str] | None, typer.Argument(help="Its scores: numbers in the order of the steps, or STEP=SCORE.")
     ] = None,
+    cost: Cost = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
@@ -133,20 +137,20 @@ def tell(
     if what.isascii() and what.isdigit():
         if not values:
             raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
-        _one(load(storage, name), storage, int(what), scores(values), as_json)
+        _one(load(storage, name), storage, int(what), scores(values), cost, as_json)
         return
-    if values:
+    if values or cost is not None:
         raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
     _sheet(load(storage, name), storage, Path(what), as_json)
 
 
-def _one(found: Any, storage: str, number: int, rewards: Any, as_json: bool) -> None:
-    from surepath.study.runner import with_known
+def _one(found: Any, storage: str, number: int, rewards: Any, cost: float | None, as_json: bool) -> None:
+    from surepath.study.performing import with_known
 
     path = trial_row(found, number).path
     rewards = with_known(found.mdp, path, rewards)
     _refuse_missing(found.mdp, number, path, rewards)
-    answer = found.tell(number, rewards)
+    answer = found.tell(number, rewards, cost=cost)
     kept = next(iter(late_rows(found, [number])), None)
     row = kept or trial_row(found, number)
     if as_json:
@@ -163,7 +167,7 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
 
     from surepath.errors import StudyError
     from surepath.learners.base import read_rewards
-    from surepath.study.runner import missing
+    from surepath.study.performing import missing
 
     seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards).tolist()
     if lacking := missing(mdp, path, len(seen)):
@@ -219,13 +223,14 @@ def fail(
         list[str] | None, typer.Argument(help="Scores seen before it failed, in the order of the steps.")
     ] = None,
     reason: Annotated[str, typer.Option("--note", help="Why it failed.")] = "",
+    cost: Cost = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Report that a trial failed at the step after the given scores."""
     found = load(storage, name)
-    answer = found.fail(number, scores(values or []), reason)
+    answer = found.fail(number, scores(values or []), reason, cost=cost)
     if as_json:
         print_json({"number": number, "answer": answer})
         return
@@ -374,7 +379,8 @@ def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bo
 
     from surepath.errors import RewardError
     from surepath.model.text_files import csv_line, write_text
-    from surepath.study.runner import Command, rewards_of
+    from surepath.study.performing import rewards_of
+    from surepath.study.runner import Command
     from surepath.study.sheets import option_names, plan_columns, score_columns, sheet_text
 
     performer = Command(mdp, command, "pilot")

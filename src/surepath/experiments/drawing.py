@@ -75,7 +75,7 @@ def short_name(name: str) -> str:
 
 COLUMN_WIDTH, TWO_COLUMNS = 3.3, 6.9  # inches
 TEXT, SMALL_TEXT = 8, 7  # points
-PLAN, OTHER, OUT, WANTED, INK, FAINT = "#009E73", "#7d8fa3", "#c5ccd3", "#D55E00", "#1f2933", "#52606d"
+PLAN, OTHER, OUT, WANTED, INK, FAINT = "#0b6e4f", "#5f7388", "#b9c2cc", "#8a4b08", "#17202b", "#55606e"  # the page's
 PICTURE_ENDINGS = (".png", ".svg", ".pdf")
 DOTS = 200.0
 MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000  # of a PNG

@@ -174,6 +174,10 @@ class Learner(ABC):
         if self.sampling_rule is not None:
             self.rule_seed = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8])
 
+    def _as_told(self, rewards: list[float]) -> Rewards:
+        """Return what `tell` takes of the rewards drawn for a path, stage by stage."""
+        return rewards
+
     def _connect(self) -> None:  # noqa: B027 (most need nothing)
         """Point _visits, _origin and _sums at the arrays that kernels write, where they are not those."""
 
@@ -584,6 +588,7 @@ LEARNERS = {
     "BPIUCRL": "surepath.learners.per_arc.eprl",
     "Challenger": "surepath.learners.challenger.learner",
     "Design": "surepath.learners.design",
+    "Rounds": "surepath.learners.rounds.learner",
     "Uniform": "surepath.learners.per_arc.eprl",
     "WholePlan": "surepath.learners.whole_plan",
 }

@@ -116,7 +116,7 @@ def _draw_labels(axes: Any, mdp: MDP, layout: GraphLayout) -> None:
     on = set(layout.source[layout.chosen].tolist())
     axes.scatter(layout.x, layout.y, s=14, color=[PLAN if n in on else INK for n in range(len(layout.x))], zorder=3)
     style = {"textcoords": "offset points", "ha": "center", "zorder": 4, "parse_math": False}
-    backing = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.75}
+    backing = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}
     single = (np.diff(mdp.stage_node) == 1).all()  # states that are alone at their step need no name
     if not single:
         names = [*(mdp.state_label(node) for node in range(mdp.n_nodes)), "end"]

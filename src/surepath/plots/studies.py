@@ -155,6 +155,7 @@ class GapCurve(NamedTuple):
     trials: IntArray
     gap: FloatArray  # infinite while nothing was proven
     epsilon: FloatArray  # what was asked for at that time
+    changed: BoolArray  # whether the plan is another than at the point before
 
 
 def gap_data(study: Study, most: int = MOST_POINTS) -> GapCurve:
@@ -167,8 +168,8 @@ def gap_data(study: Study, most: int = MOST_POINTS) -> GapCurve:
     points = gap_history(study, most)
     if not points:
         raise SettingError(f"study {study.name!r} has no settled trial yet")
-    columns = np.array(points, dtype=float).reshape(-1, 3)
-    return GapCurve(columns[:, 0].astype(np.int64), columns[:, 1], columns[:, 2])
+    trials, gap, epsilon, plan = (np.array(column) for column in zip(*points))
+    return GapCurve(trials, gap, epsilon, np.r_[False, plan[1:] != plan[:-1]] & (trials > 1))
 
 
 def draw_gap(data: GapCurve) -> Any:
@@ -181,6 +182,11 @@ def draw_gap(data: GapCurve) -> Any:
         line = np.where(seen, data.gap, np.nan)  # broken where nothing was proven of the plan of that moment
         handles += axis.step(data.trials, line, where="post", color=PLAN, linewidth=1.6, label="proven gap")
         axis.plot(data.trials[seen][-1:], data.gap[seen][-1:], "o", color=PLAN, markersize=4)
+    rises = seen & data.changed & (data.gap > 1.02 * np.r_[np.inf, data.gap[:-1]])
+    if rises.any():
+        marks = axis.plot(data.trials[rises], 1.12 * data.gap[rises], "v", color=WANTED, markersize=4)
+        marks[0].set_label("the plan changed")
+        handles += marks
     if (data.epsilon > 0).any():
         handles += axis.step(
             data.trials, data.epsilon, where="post", color=WANTED, linestyle="--", linewidth=1.2, label="asked for"

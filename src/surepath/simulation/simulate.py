@@ -21,6 +21,7 @@ from surepath.learners.base import Learner, build
 from surepath.learners.runs import BUDGET, STOP_REASONS, RunRecord, cancelled_by, joined, raise_if_cancelled
 from surepath.learners.widths import choose_noise, ranges_of
 from surepath.model.mdp import MDP
+from surepath.model.paths import values_to_go
 from surepath.model.worlds import BERNOULLI, BETA, CALLABLE, GAUSSIAN, KNOWN, TABLE, UNIFORM, Instance
 
 # Workers --------------------------------------------------------------------------------------------------------------
@@ -335,8 +336,8 @@ def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget
         own._begin(rng)
         while not own.stopped and own.episodes < budget:
             raise_if_cancelled()
-            path = own.ask()
-            own.tell(path, draw_rewards(instance, path, rng))
+            for path in np.atleast_2d(own.ask()):
+                own.tell(path, own._as_told(draw_rewards(instance, path, rng)))
         record.tau[at] = own.episodes
         record.reason[at] = STOP_REASONS.index(own.stop_reason) if own.stop_reason else BUDGET
         record.path[at] = own.recommend()
@@ -430,9 +431,12 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     settings = dict(spec)
     if grid is not None:
         settings["epsilon"] = float(grid.min())
-    if "sigma" not in settings:
-        settings |= _learned(settings, instance.mdp)
-    settings.setdefault("sigma", instance.sigma)
+    if settings.get("name") == "Rounds":
+        settings |= _of_whole_scores(settings, instance)
+    else:
+        if "sigma" not in settings:
+            settings |= _learned(settings, instance.mdp)
+        settings.setdefault("sigma", instance.sigma)
     if settings.get("name") == "Challenger":
         settings.setdefault("dependence", "independent" if instance.law.loading is None else "any")
     learner = build(settings, instance.mdp)
@@ -448,10 +452,20 @@ def _learned(settings: Mapping[str, Any], mdp: MDP) -> dict[str, str]:
     return {"noise": "bernstein" if chosen == "betting" else chosen}  # the cheap one
 
 
+def _of_whole_scores(settings: Mapping[str, Any], instance: Instance) -> dict[str, Any]:
+    """Return the noise of the scores of whole plans, where neither the spec nor the problem declares it."""
+    mdp, law = instance.mdp, instance.law
+    if mdp.scored is not None or any(name in settings for name in ("sigma", "noise", "reward_range")):
+        return {}
+    own = law.sigma**2 if law.loading is None else law.sigma  # factors of dependent rewards add up
+    most = max(float(values_to_go(mdp, own)[0]), 0.0)
+    return {"sigma": float(np.sqrt(most) if law.loading is None else most)}
+
+
 def _check_ranges(learner: Learner, instance: Instance) -> None:
     """Refuse a world whose rewards leave the ranges from which the learner takes their noise."""
     declared = instance.mdp.reward_range
-    if declared is None:
+    if declared is None or learner.name == "Rounds":  # which looks at the scores of whole plans as they come
         return
     noise = learner.settings().get("noise", "sigma")
     if noise == "sigma":
@@ -474,7 +488,11 @@ def _stream(seed: int, run: int) -> np.random.Generator:
 
 def _in_python(learner: Learner, instance: Instance) -> bool:
     by_hand = bool((instance.law.kind == CALLABLE).any())
-    return not learner.compiled or by_hand or (instance.law.loading is not None and learner.name != "Challenger")
+    return (
+        not learner.compiled
+        or by_hand
+        or (instance.law.loading is not None and learner.name not in ("Challenger", "Rounds"))
+    )
 
 
 def _compile(learner: Learner, instance: Instance) -> None:

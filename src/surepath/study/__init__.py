@@ -1,12 +1,17 @@
 """A learner made durable: real trials, many workers, a log that loses nothing, a certificate at the end."""
 
+import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from surepath.study.performing import Cost as Cost
+    from surepath.study.performing import RayExecutor as RayExecutor
     from surepath.study.study import Study as Study
 
-__all__ = ["Study"]
+_MODULES = {"Study": "study", "Cost": "performing", "RayExecutor": "performing"}
+
+__all__ = ["Cost", "RayExecutor", "Study"]
 
 logging.getLogger("surepath.study").addHandler(
     logging.NullHandler()
@@ -14,9 +19,7 @@ logging.getLogger("surepath.study").addHandler(
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Study` on first use: opening a storage needs no learner."""
-    if name != "Study":
+    """Import names on first use: opening a storage needs no learner."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'surepath.study' has no attribute {name!r}")
-    from surepath.study.study import Study
-
-    return Study
+    return getattr(importlib.import_module(f"surepath.study.{_MODULES[name]}"), name)

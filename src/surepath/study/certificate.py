@@ -5,7 +5,8 @@ own gap is stated when the plain implementation (`surepath/verify`) confirms it 
 themselves where noise is learned: these are evidence then, and the certificate holds them unless they are too many.
 Some gaps need arcs that were ruled out at earlier moments: then the sums of those moments are evidence too, and the
 certificate holds them, so that each step can be checked. Where they would be too many, the certificate names the
-moments, and the log must be read.
+moments, and the log must be read. Where the scores of a trial may depend on each other, bounds on pairs of arcs stay
+proven: the certificate holds, for each pair that it needs, counts and sums of the moment at which it was kept.
 
 `verify` at the end of this file checks a certificate against a study: it passes the log in as plain rows.
 """
@@ -54,6 +55,7 @@ from surepath.verify.file import (
 )
 from surepath.verify.log import Action, Log, Replay, Trial, Watch, frozen, in_order
 from surepath.verify.noise import checker_of
+from surepath.verify.stages import StageBound, kept_moments
 from surepath.verify.verify import Verdict
 from surepath.verify.verify import verify as check
 
@@ -197,7 +199,7 @@ def _plain(row: ActionRow) -> Action:
 
 
 def _trial(row: TrialRow) -> Trial:
-    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards)
+    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards, row.cost)
 
 
 # The claim, and its proof --------------------------------------------------------------------------------------------
@@ -301,7 +303,7 @@ def _by_sums(found: Claim, checker: PlainBound, feasible: BoolArray, enough: flo
     if found.hold_scores():
         found.proof = {"by": SUMS if found.scores is None else SCORES}
     else:
-        found.proof = {"by": LOG, "moments": []}
+        found.proof = {"by": LOG, "moments": [], **({"kept": []} if isinstance(checker, StageBound) else {})}
     return True
 
 
@@ -311,7 +313,7 @@ def _by_steps(
     """Prove the gap from what was ruled out earlier; a larger one where the plain implementation proves no more."""
     assert found.gap is not None
     alive = feasible.copy()
-    steps = _moments(fold, rows(found.prefix), actions[: found.actions], checker)
+    steps, kept = _moments(found, fold, rows(found.prefix), actions[: found.actions], checker)
     for step in steps:
         alive[step["ruled_out"]] = False
     small = sum(3 * len(step["visits"]) for step in steps) <= MOST_NUMBERS
@@ -321,6 +323,8 @@ def _by_steps(
         found.hold_scores()
         names = ("trials", "path", "ruled_out")
         found.proof = {"by": LOG, "moments": [{name: step[name] for name in names} for step in steps]}
+    if isinstance(checker, StageBound):
+        found.proof["kept"] = kept
     if not checker.proves(found.seen, found.path, alive, found.gap):
         gap = checker.gap(found.seen, found.path, alive)
         found.gap = float(gap) if np.isfinite(gap) else None
@@ -330,28 +334,34 @@ def _by_steps(
 
 
 def _moments(
-    fold: Fold, rows: Iterable[TrialRow], actions: Sequence[ActionRow], checker: PlainBound
-) -> list[dict[str, Any]]:
+    claim: Claim, fold: Fold, rows: Iterable[TrialRow], actions: Sequence[ActionRow], checker: PlainBound
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Find when arcs were ruled out, by replaying the log, and what the sums of those moments prove by themselves.
 
     The learner only says at which moments to check, and which path to compare with; the plain implementation decides.
+    The second list has the pairs of arcs, kept at earlier moments, that the proof needs.
     """
     again, log = fold.anew(), _replay(fold, checker.needs_scores)
-    learner, kept = again.learner, {row.number: row for row in actions}
+    learner, logged = again.learner, {row.number: row for row in actions}
     alive = active = on_open_paths(fold.mdp, ~learner.excluded)
     found: list[dict[str, Any]] = []
+    keeper = Keeper(checker, learner, claim.seen) if isinstance(checker, StageBound) else None
     for entry in in_order(map(_trial, rows), [_plain(row) for row in actions]):
         log.take(entry)
         if isinstance(entry, Action):
-            again._act(kept[entry.number])
+            again._act(logged[entry.number])
         else:
-            again.take([TrialRow(*entry)])
+            again.take([TrialRow(*entry[:6])])
+        if keeper is not None:
+            keeper.note(log)
         if isinstance(entry, Action) and entry.kind == EXCLUDE:
             found = []  # what was ruled out by a plan that is infeasible counts no more
             alive = active = on_open_paths(fold.mdp, ~learner.excluded)
         now = learner.active
         if (active & ~now).any():
             path, seen = learner._recommend(), log.seen
+            if keeper is not None:
+                keeper.use(seen, path)
             ruled_out = checker.ruled_out(seen, path, alive)
             if ruled_out.any():
                 sums = {"visits": seen.visits.tolist(), "origin": seen.origin.tolist(), "sums": seen.sums.tolist()}
@@ -359,7 +369,41 @@ def _moments(
                 found.append({"trials": log.trials, "path": path.tolist(), "ruled_out": arcs, **sums})
                 alive = alive & ~ruled_out
         active = now
-    return found
+    if keeper is not None:
+        keeper.use(claim.seen, claim.path)
+    return found, [] if keeper is None else sorted(keeper.used.values(), key=lambda row: (row["trials"], row["pair"]))
+
+
+class Keeper:
+    """Pairs of arcs that a learner kept, as its log is replayed, and those of them that a proof uses."""
+
+    def __init__(self, checker: StageBound, learner: Any, last: Sums) -> None:
+        self.checker, self.learner, self.last = checker, learner, last
+        self.used: dict[tuple[int, int], dict[str, Any]] = {}
+        self._rows: dict[tuple[int, int], dict[str, Any]] = {}
+        self._least: dict[tuple[int, int], float] = {}
+        self._before = learner._seen.kept.copy()
+
+    def note(self, log: Replay) -> None:
+        """Note what was kept since the last call, with the sums of now."""
+        kept, of = self.learner._seen.kept, self.learner._seen.kept_of
+        for x in np.flatnonzero((kept != self._before) & (of >= 0)).tolist():
+            pair = x, int(of[x])
+            if kept[x] < self._least.get(pair, np.inf):
+                self._least[pair], arcs = float(kept[x]), list(pair)
+                parts = {"visits": log.visits[arcs].tolist(), "sums": log.sums[arcs].tolist()}
+                self._rows[pair] = {"trials": log.trials, "pair": arcs, **parts}
+        self._before = kept.copy()
+
+    def use(self, seen: Sums, path: IntArray) -> None:
+        """Give the checker the pairs that bound an arc against a path by less than this moment does."""
+        x, y = self.checker.off(seen, path)
+        bounds = self.checker.pair_bounds(seen, x, y)[:, 0]
+        now = dict(zip(zip(x.tolist(), y.tolist()), bounds.tolist()))
+        some = {pair: row for pair, row in self._rows.items() if pair in now}
+        for _, then, one, other in kept_moments(list(some.values()), self.last):
+            self.checker.keep(then, one, other)
+        self.used.update((pair, row) for pair, row in some.items() if self.checker.kept[pair] < now[pair])
 
 
 def _replay(fold: Fold, keep_scores: bool) -> Replay:

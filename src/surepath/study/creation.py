@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import one_of, real, shortened
+from surepath._checks import one_of, real, shortened, whole
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, StudyError
 from surepath.learners.base import build, learner_name
@@ -23,6 +23,7 @@ from surepath.learners.own_rules import SamplingRule
 from surepath.model.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Instance
+from surepath.study.cases import MOST_CASES_PER_TRIAL, read_cases
 from surepath.study.storage import Storage, Writing, retrying
 from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST, QueueRow, StudyRecord, TrialRow
 
@@ -113,10 +114,22 @@ class Options:
     Attributes:
         lease: Seconds for which a trial is assigned before it must be renewed.
         on_failure: "leave-out" or "worst".
+        cases: The names of the cases that trials are played on, or how many there are; None where there are none.
+        cases_per_trial: How many of them a trial is played on.
     """
 
     lease: float = 600.0
     on_failure: str = LEAVE_OUT
+    cases: int | list[str] | None = None
+    cases_per_trial: int = 1
+
+
+def new_options(lease: Any, on_failure: str, cases: Any, cases_per_trial: int) -> Options:
+    """Check the options of a new study."""
+    found, count = read_cases(cases), whole("cases_per_trial", cases_per_trial, low=1, high=MOST_CASES_PER_TRIAL)
+    if found is None and count != 1:
+        raise SettingError("cases_per_trial needs cases: say how many there are, name them, or name a CSV file of them")
+    return Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE), found, count)
 
 
 def read_problem(problem: Any, sigma: Any = None) -> Problem:
@@ -152,10 +165,6 @@ def learner_spec(learner: str | Mapping[str, Any]) -> dict[str, Any]:
     name = learner_name(given)
     if name != "Challenger":
         raise SettingError(f"studies use Challenger, not {name}; compare learners with simulate")
-    if spec.get("dependence", "independent") != "independent":
-        raise SettingError(
-            'a study\'s certificate assumes independent steps so far; use dependence="any" with Challenger itself'
-        )
     return {**spec, "name": name}
 
 
@@ -166,8 +175,7 @@ def new_record(
     epsilon: float | None,
     delta: float | None,
     sigma: Any,
-    lease: Any,
-    on_failure: str,
+    options: Options,
 ) -> StudyRecord:
     """Check everything and freeze it; what is missing is taken from the problem file."""
     found = read_problem(problem, sigma)
@@ -191,7 +199,6 @@ def new_record(
     text = problem_text(found.mdp)
     if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
-    options = Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE))
     if options.on_failure == WORST:
         _check_worst(found.mdp)
     return StudyRecord(

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 TIME_COLUMNS = ("asked", "told")
-WHOLE_NUMBER_COLUMNS = ("number", "of")
-TEXT_COLUMNS = ("state", "source", "worker", "note")
+WHOLE_NUMBER_COLUMNS = ("number", "of", "tries")
+TEXT_COLUMNS = ("state", "source", "worker", "note", "case")
 
 
 def trials_frame(study: Study) -> Any:
-    """Return every trial as a row: columns number, state, source, of, worker, asked, told, note, plan.*, score.*.
+    """Return every trial as a row: the columns of FACTS, plan.*, score.*.
 
     `of` is the trial that this one repeats or reports late; `asked` and `told` are times in UTC. Plans that wait come
     last, without a number.
@@ -157,6 +157,8 @@ FIELD_TYPES: dict[str, Any] = {
     "worker": str,
     "note": str,
     "attended": bool,
+    "cost": int | float | None,
+    "tries": int,
     "asked": int | float,
     "lease": int | float,
     "told": int | float | None,
@@ -263,7 +265,7 @@ def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
 def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
     path = tuple(mdp.check_path(entry["path"]).tolist())
     rewards = tuple(float(x) for x in entry["rewards"])
-    row = TrialRow(**{**entry, "path": path, "rewards": rewards})
+    row = TrialRow(**{**entry, "path": path, "rewards": rewards, "cases": tuple(map(str, entry["cases"]))})
     if not all(isinstance(getattr(row, key), kinds) for key, kinds in FIELD_TYPES.items()):
         raise ValueError("a field has the wrong type")
     if row.number != expected:

@@ -36,10 +36,11 @@ from surepath.study.trial import (
 )
 
 # Spending -------------------------------------------------------------------------------------------------------------
-# A trial counts for the steps that were run: all of them when it is complete, the steps that were scored and the one
-# that failed when it failed on the way (the first step alone when nothing was scored). A trial that expired counts in
-# full, since nobody knows how far it came, until a late result says so. A cancelled trial was not run, and an
-# imported one was paid for elsewhere: they count nothing.
+# A trial counts for what it was told to have cost; where nobody said, for the declared costs of the steps that were
+# run: all of them when it is complete, the steps that were scored and the one that failed when it failed on the way
+# (the first step alone when nothing was scored). A trial that expired counts in full, since nobody knows how far it
+# came, until a late result says so. A cancelled trial was not run, and an imported one was paid for elsewhere: they
+# count nothing.
 
 
 def money(amount: float) -> str:
@@ -53,17 +54,24 @@ def money(amount: float) -> str:
 
 
 class Spending:
-    """Costs of settled trials, in the order of the log.
+    """Costs of settled trials, in the order of the log; `cost` holds the declared ones, if there are any.
 
     Attributes:
         total: The sum.
         unreported: Numbers of expired trials that count in full so far.
+        told: How many trials said what they cost, what they cost together, and what was declared for them.
     """
 
-    def __init__(self, cost: FloatArray) -> None:
+    def __init__(self, cost: FloatArray | None) -> None:
         self._cost = cost
         self.total = 0.0
         self.unreported: set[int] = set()
+        self.told = (0, 0.0, 0.0)
+
+    @property
+    def known(self) -> bool:
+        """Return whether anything is known to cost anything."""
+        return self._cost is not None or self.told[0] > 0
 
     def count(self, row: TrialRow) -> None:
         """Count one settled trial."""
@@ -75,36 +83,53 @@ class Spending:
         if row.state == EXPIRED:
             self.unreported.add(row.number)
         whole = row.state in (COMPLETE, EXPIRED)
-        self.total += self.price(row.path if whole else row.path[: len(row.rewards) + 1])
+        price = self.price(row.path if whole else row.path[: len(row.rewards) + 1])
+        self.total += price if row.cost is None else row.cost
+        if row.cost is not None:
+            count, paid, declared = self.told
+            self.told = count + 1, paid + row.cost, declared + price
 
     def price(self, arcs: Iterable[int]) -> float:
-        """Return the sum of the costs of some arcs."""
-        return math.fsum(self._cost[list(arcs)])
+        """Return the sum of the declared costs of some arcs."""
+        return 0.0 if self._cost is None else math.fsum(self._cost[list(arcs)])
+
+    def expected(self, path: Iterable[int]) -> float:
+        """Return what a trial is expected to cost: as declared, in proportion to what such trials were told to cost."""
+        count, paid, declared = self.told
+        if not count:
+            return self.price(path)
+        return self.price(path) * paid / declared if declared > 0 else paid / count
 
     def with_rows(self, rows: Iterable[TrialRow]) -> Spending:
-        """Return the spending with these rows counted too, those that still run as if complete."""
+        """Return the spending with these rows counted too, those that still run as they are expected to cost."""
         later = Spending(self._cost)
-        later.total, later.unreported = self.total, set(self.unreported)
+        later.load(self.as_tree())
+        running = []
         for row in sorted(rows):
-            later.count(row if row.settled or row.state == EXPIRED else row._replace(state=COMPLETE))
+            if row.settled or row.state == EXPIRED:
+                later.count(row)
+            else:
+                running.append(row.path)
+        later.total += sum(map(later.expected, running))
         return later
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
-        return {"spent": self.total, "unreported": np.array(sorted(self.unreported), dtype=np.int64)}
+        unreported = np.array(sorted(self.unreported), dtype=np.int64)
+        return {"spent": self.total, "unreported": unreported, "costs_told": list(self.told)}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Load what `as_tree` returned."""
         self.total = float(tree["spent"])
         self.unreported = set(np.asarray(tree["unreported"]).tolist())
+        count, paid, declared = tree["costs_told"]
+        self.told = int(count), float(paid), float(declared)
 
 
-def checked_budget(mdp: MDP, budget: float | None) -> float | None:
-    """Check what a study may spend in all, in the unit of the problem's costs; None where nothing limits it."""
+def checked_budget(budget: float | None) -> float | None:
+    """Check what a study may spend in all, in the unit of its costs; None where nothing limits it."""
     if budget is None:
         return None
-    if mdp.cost is None:
-        raise SettingError("a budget is in the unit of the problem's costs, and no option of this one has a cost")
     limit = real("budget", budget)
     if limit <= 0:
         raise SettingError(f"a budget is a positive amount, not {limit:g}")
@@ -142,11 +167,11 @@ class Tally:
         marked: Plays of each arc that were reported too late to count, or imported, int [2, N].
         refused: Trials whose rewards the learner could not take, in logs of earlier versions or changed by hand.
         outlived: Results that came after the lease of their trial, which counted as lost by then.
-        spending: What the trials have cost; None where nothing costs anything.
+        spending: What the trials have cost.
     """
 
     def __init__(self, n_arcs: int, cost: FloatArray | None = None) -> None:
-        self.spending = None if cost is None else Spending(cost)
+        self.spending = Spending(cost)
         self.states = dict.fromkeys(sorted(SETTLED), 0)
         self.sources = dict.fromkeys(SOURCES, 0)
         self.left_out: IntArray = np.zeros((len(LEFT_OUT), n_arcs), dtype=np.int64)
@@ -170,21 +195,19 @@ class Tally:
         self.outlived += row.source == LATE and row.of in self._expired
         if row.source in MARKED:
             self.marked[MARKED.index(row.source), list(row.path)] += 1
-        if self.spending is not None:
-            self.spending.count(row)
+        self.spending.count(row)
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
         expired = np.array(sorted(self._expired), dtype=np.int64)
         arrays = {"left_out": self.left_out, "marked": self.marked, "expired": expired}
-        spent = {} if self.spending is None else self.spending.as_tree()
         return {
             "states": self.states,
             "sources": self.sources,
             "refused": self.refused,
             "outlived": self.outlived,
             **arrays,
-            **spent,
+            **self.spending.as_tree(),
         }
 
     def load(self, tree: dict[str, Any]) -> None:
@@ -194,8 +217,7 @@ class Tally:
         self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]
         self.refused, self.outlived = int(tree["refused"]), int(tree["outlived"])
         self._expired = set(np.asarray(tree["expired"]).tolist())
-        if self.spending is not None:
-            self.spending.load(tree)
+        self.spending.load(tree)
 
 
 # Fold -----------------------------------------------------------------------------------------------------------------
@@ -378,16 +400,19 @@ class Fold:
     @property
     def spent(self) -> float | None:
         """Return what settled trials have cost, those that wait for their turn included; None where nothing costs."""
-        return self._spent(row for row in self.window.values() if row.settled or row.state == EXPIRED)
+        rows = (row for row in self.window.values() if row.settled or row.state == EXPIRED)
+        spending = self.tally.spending.with_rows(rows)
+        return spending.total if spending.known else None
 
-    @property
-    def committed(self) -> float | None:
-        """Return what settled and running trials cost, each running one its full price; None where nothing costs."""
-        return self._spent(self.window.values())
-
-    def _spent(self, rows: Iterable[TrialRow]) -> float | None:
-        spending = self.tally.spending
-        return None if spending is None else spending.with_rows(rows).total
+    def committed(self) -> Spending:
+        """Return what settled and running trials cost; one that has not said it counts as expected."""
+        spending = self.tally.spending.with_rows(self.window.values())
+        if not spending.known and self.tally.states[COMPLETE]:
+            raise SettingError(
+                "a budget needs costs, and neither does an option have one nor was one told: give options a cost, or "
+                "tell(..., cost=...)"
+            )
+        return spending
 
     # Results that wait for their turn -----------------------------------------------------------------------------
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
+import itertools
 import json
 import logging
 import math
@@ -18,19 +17,28 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from logging import INFO
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
-
-import numpy as np
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from surepath._checks import suggest, whole
 from surepath._text import shown
 from surepath.errors import BudgetError, ProblemError, RewardError, SettingError, StoppedError, StudyError
-from surepath.learners.base import read_rewards
 from surepath.model.mdp import MDP
 from surepath.study.creation import seconds
+from surepath.study.performing import (
+    NO_RETRY,
+    Away,
+    Call,
+    Loop,
+    Outcome,
+    Performed,
+    Retry,
+    check_arguments,
+    rewards_of,
+    yields,
+)
 from surepath.study.sheets import plan_steps, steps
 from surepath.study.status import Progress, waiting_in_words
 from surepath.study.status import log as progress_log
@@ -38,78 +46,6 @@ from surepath.study.trial import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST, Tr
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
-
-
-# Outcomes -------------------------------------------------------------------------------------------------------------
-
-
-class Performed(NamedTuple):
-    """Outcome of performing a plan: the rewards, and why it failed if it did."""
-
-    rewards: Any
-    note: str | None = None  # None when the trial came to its end
-    error: BaseException | None = None
-    wrong: str = ""  # why its rewards cannot be read, though it came to its end
-    ended: str = "the function came to its end; where a trial fails, raise an error"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A trial that was recorded, as callbacks see it.
-
-    Attributes:
-        trial: Number, plan, path.
-        state: "complete", "partial" or "failed".
-        rewards: Those that were seen, in order of the steps.
-        note: Why it failed, or "".
-    """
-
-    trial: Trial
-    state: str
-    rewards: tuple[float, ...]
-    note: str = ""
-
-
-def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
-    """Return the rewards seen; refuse what is not a reward, and too few from a trial that did not fail."""
-    if performed.wrong:
-        raise RewardError(performed.wrong)
-    if performed.note is not None:
-        return tuple(read_rewards(mdp, trial.path, performed.rewards).tolist())
-    path = trial.path.tolist()
-    found = tuple(read_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
-    if lacking := missing(mdp, path, len(found)):
-        raise RewardError(f"{lacking}, but {performed.ended}")
-    return found
-
-
-def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
-    """Insert NaN for steps whose score is known where a list leaves them out; return anything else unchanged.
-
-    A list may end where only known scores are left, or hold the scores of the other steps alone, in their order.
-
-    Example:
-        >>> mdp = MDP.from_steps({"a": ["x"], "b": ["y"], "c": ["z"]}, sigma=1.0, scores=["b"])
-        >>> with_known(mdp, [0, 1, 2], [0.5]), with_known(mdp, [0, 1, 2], [7.0, 0.5])
-        ([nan, 0.5, nan], [7.0, 0.5, nan])
-    """
-    if isinstance(rewards, np.ndarray) and rewards.ndim == 1:
-        rewards = rewards.tolist()
-    if not isinstance(rewards, (list, tuple)) or not 0 < len(rewards) < mdp.horizon:
-        return rewards
-    known = mdp.unscored[np.asarray(path, dtype=np.int64)]
-    if known[len(rewards) :].all():
-        return [*rewards, *[math.nan] * (mdp.horizon - len(rewards))]
-    if len(rewards) == int((~known).sum()):
-        own = iter(rewards)
-        return [math.nan if free else next(own) for free in known.tolist()]
-    return rewards
-
-
-def missing(mdp: MDP, path: Sequence[int], seen: int) -> str:
-    """Return the names of the steps that have no score after the first `seen`; "" where none lacks one."""
-    lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.unscored[arc]]
-    return "" if not lacking else f"no score for step{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
 
 
 # Scores as a command prints them --------------------------------------------------------------------------------------
@@ -156,6 +92,29 @@ def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
     return found
 
 
+def split_cost(mdp: MDP, text: str) -> tuple[str, float | None]:
+    """Take what a trial cost out of what a command printed: lines such as `cost 0.03`, or "cost" in its JSON object.
+
+    Example:
+        >>> mdp = MDP.from_steps({"model": ["a", "b"]})
+        >>> split_cost(mdp, "cost 0.25\\n0.5\\n"), split_cost(mdp, '{"model": 0.5, "cost": 2}'), split_cost(mdp, "0.5")
+        (('0.5', 0.25), ('{"model": 0.5}', 2.0), ('0.5', None))
+    """
+    kept: list[str] = []
+    costs: list[float] = []
+    for line in text.splitlines():
+        found = re.fullmatch(r"\s*cost[\s:=]+([0-9.eE+-]+)\s*", line)
+        value: Any = None if found is None else _numbers(found[1])
+        if value is None and line.lstrip().startswith("{") and "cost" not in steps(mdp):
+            with contextlib.suppress(ValueError, RecursionError):
+                whole_line = json.loads(line)
+                value = [whole_line.pop("cost")] if "cost" in whole_line else None
+                line = json.dumps(whole_line)
+        costs += value or []
+        kept += [] if found is not None else [line]
+    return "\n".join(kept), math.fsum(costs) if costs else None
+
+
 def _numbers(line: str) -> list[float] | None:
     try:
         return [float(word) for word in line.replace(",", " ").split()]
@@ -194,7 +153,7 @@ def _json(mdp: MDP, line: str) -> list[float] | dict[str, Any]:
 
 TAIL = 2**16  # bytes of output that are read
 KILLED_AFTER = 2.0  # seconds between asking a process to end and ending it
-TRIAL = "trial"
+TRIAL, CASE = "trial", "case"
 FAIL = "where a trial fails, end with an exit code other than 0"
 
 _NAME = r"\w[\w .-]*"  # what is taken for a step's name; the names of the problem may have any other character too
@@ -203,15 +162,19 @@ _NAME = r"\w[\w .-]*"  # what is taken for a step's name; the names of the probl
 class Command:
     """Perform trials by running a command in a process group of its own; see `study run`."""
 
-    def __init__(self, mdp: MDP, command: str, study: str = "") -> None:
-        self._mdp, self._study = mdp, study
+    def __init__(
+        self, mdp: MDP, command: str, study: str = "", cases: bool = False, retry: int = 0, codes: Sequence[int] = ()
+    ) -> None:
+        self._mdp, self._study, self._retry, self._codes = mdp, study, Retry(retry), tuple(codes)
+        if bool(retry) != bool(codes):
+            raise SettingError("--retry says how often, --retry-on after which exit codes a trial is begun anew")
         try:
             self._words = shlex.split(command)
         except ValueError as error:
             raise SettingError(f"the command {command!r} cannot be split into words: {error}") from None
         if not self._words:
             raise SettingError("the command is empty; write for example --command './trial.sh {model}'")
-        names = [*plan_steps(mdp), TRIAL]
+        names = [*plan_steps(mdp), TRIAL, *([CASE] if cases else [])]
         # "{{" and "}}" are braces, {name} is a step; what cannot be a name, such as {print $1}, is left alone.
         self._place = re.compile(r"\{\{|\}\}|\{(" + "|".join([*map(re.escape, names), _NAME]) + r")\}")
         self._check_places(command, names)
@@ -236,7 +199,8 @@ class Command:
 
     def words(self, trial: Trial) -> list[str]:
         """Return the words of the command with the options of a plan inserted."""
-        values = {TRIAL: str(trial.number), **{str(step): str(option) for step, option in trial.plan.items()}}
+        values = {TRIAL: str(trial.number), CASE: trial.case or ""}
+        values |= {str(step): str(option) for step, option in trial.plan.items()}
         braces = {"{{": "{", "}}": "}"}
         return [self._place.sub(lambda m: braces.get(m.group()) or values[m.group(1)], word) for word in self._words]
 
@@ -246,28 +210,39 @@ class Command:
             "SUREPATH_STUDY": self._study,
             "SUREPATH_TRIAL": str(trial.number),
             "SUREPATH_PLAN": json.dumps({str(step): option for step, option in trial.plan.items()}),
+            "SUREPATH_CASE": trial.case or "",
         }
         for step, option in trial.plan.items():
             own.setdefault("SUREPATH_STEP_" + re.sub(r"\W", "_", str(step), flags=re.ASCII).upper(), str(option))
         return {**os.environ, **own}
 
     def __call__(self, trial: Trial) -> Performed:
-        """Run the command for a trial and read its scores."""
+        """Run the command for a trial, again where its exit code says so, and read its scores."""
+        spent: list[float] = []
+        for tries in itertools.count(1):
+            code, done = self._once(trial)
+            spent += [] if done.cost is None else [done.cost]
+            if code not in self._codes or tries > self._retry.times or self._ended:
+                return done._replace(cost=math.fsum(spent) if spent else None, tries=tries)
+            time.sleep(self._retry.seconds(tries))
+        raise AssertionError("unreachable")
+
+    def _once(self, trial: Trial) -> tuple[int, Performed]:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             code = self._run(trial, out, err)
             printed, said = _tail(out), _tail(err)
         wrong, rewards = "", cast(Any, ())
+        scores, cost = split_cost(self._mdp, printed)
         try:
-            rewards = read_scores(self._mdp, printed)
+            rewards = read_scores(self._mdp, scores)
         except NotScoresError as error:
             wrong = f"the command came to its end, but {error}"
         if code == 0:
-            return Performed(
-                rewards, wrong=wrong, ended=f"the command came to its end and printed {_last(printed)!r}; {FAIL}"
-            )
+            ended = f"the command came to its end and printed {_last(printed)!r}; {FAIL}"
+            return code, Performed(rewards, wrong=wrong, ended=ended, cost=cost)
         last = _last(said)
         why = f"exit code {code}" if code > 0 else f"killed by {_signal(-code)}"
-        return Performed(rewards, f"{why}: {last}" if last else why)
+        return code, Performed(rewards, f"{why}: {last}" if last else why, cost=cost)
 
     def _run(self, trial: Trial, out: IO[bytes], err: IO[bytes]) -> int:
         with self._lock:
@@ -473,9 +448,9 @@ class Runner:
             rewards = rewards_of(study.mdp, trial, performed)
             whole_trial = len(rewards) == study.mdp.horizon
             if performed.note is None or whole_trial:
-                answer = study.tell(trial, rewards)
+                answer = study.tell(trial, rewards, cost=performed.cost, tries=performed.tries)
             else:
-                answer = study.fail(trial, rewards, performed.note)
+                answer = study.fail(trial, rewards, performed.note, cost=performed.cost, tries=performed.tries)
         except RewardError as error:
             # Not a failed trial but a mistake: leaving such results out would choose results by how they came out.
             note = f"{type(error).__name__}: {error}"
@@ -492,7 +467,7 @@ class Runner:
                 self.failed, self.last_failure = self.failed + 1, performed.note
         if performed.note is not None:
             log.warning("trial %d failed: %s", trial.number, performed.note)
-        return Outcome(trial, state, rewards, performed.note or "")
+        return Outcome(trial, state, rewards, performed.note or "", performed.cost, performed.tries)
 
     def _count(self, outcome: Outcome, performed: Performed) -> None:
         """Stop when the first trials all fail: then it is the function or command that is wrong."""
@@ -542,39 +517,45 @@ class Runner:
 
 # Functions ------------------------------------------------------------------------------------------------------------
 
-ASYNC = "optimize calls plain functions; wrap an async one: def function(plan): return asyncio.run(evaluate(plan))"
-
 
 def optimize(
     study: Study,
-    function: Callable[[Any], Any],
-    n_jobs: int,
+    function: Callable[..., Any],
+    n_jobs: int | None,
     n_trials: int | None,
     timeout: Any,
     callbacks: Sequence[Callable[..., Any]],
     progress: bool | None,
     budget: float | None = None,
+    executor: Executor | None = None,
+    retry: Retry = NO_RETRY,
 ) -> None:
     """Run trials of a study by calling a function; see Study.optimize."""
     if not callable(function):
         raise SettingError(f"optimize needs a function from a plan to its scores, not {function!r}")
-    if _is(function, inspect.iscoroutinefunction) or _is(function, inspect.isasyncgenfunction):
-        raise SettingError(ASYNC)
+    check_arguments(function, bool(study.options.cases))
     if study.options.on_failure == WORST and study.mdp.horizon > 1 and not yields(function):
         raise SettingError(
             'with on_failure="worst" the study must know which step of a trial failed: write the function as a '
             "generator that yields each score as soon as its step is done"
         )
+    call = Call(function, study.mdp.horizon, retry)
+    place = Away(call, executor) if executor is not None else Loop(call) if call.is_async else None
     runner = Runner(
         study,
-        functools.partial(perform, function, study.mdp.horizon),
+        place or (lambda trial: call(trial.plan, trial.cases)),
         n_trials=n_trials,
         timeout=timeout,
         callbacks=callbacks,
         progress=progress,
         budget=budget,
+        abandon=None if place is None else place.end,
     )
-    runner.run(n_jobs)
+    try:
+        runner.run(_jobs(executor) if n_jobs is None else n_jobs)
+    finally:
+        if place is not None:
+            place.end()
     line = runner.progress
     if (line.shown or progress_log.isEnabledFor(INFO)) and (doubt := study.status().doubt) is not None:
         line.say(doubt)
@@ -586,38 +567,6 @@ def optimize(
         line.say(f"the budget is spent; {study.forecast()}")
 
 
-def yields(function: Callable[..., Any]) -> bool:
-    """Return whether a function is a generator."""
-    return _is(function, inspect.isgeneratorfunction)
-
-
-def _is(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bool:
-    """Return whether a function is of a kind, also as a method, a partial or the __call__ of an object."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    call = getattr(type(function), "__call__", None)  # noqa: B004 (it is inspected, not called)
-    return kind(function) or kind(call)
-
-
-def perform(function: Callable[[Any], Any], horizon: int, trial: Trial) -> Performed:
-    """Call the function with a copy of the plan; what it raises makes the trial a failed one."""
-    seen: list[Any] = []
-    try:
-        answer = function(dict(trial.plan))
-        if inspect.iscoroutine(answer) or inspect.isasyncgen(answer):
-            return Performed((), wrong=ASYNC)
-        if not isinstance(answer, Iterator):
-            return Performed(answer)
-        for reward in answer:
-            seen.append(reward)
-            if len(seen) > horizon:  # too many, which is refused where it is recorded; it may never end
-                break
-    except Exception as error:
-        return Performed(tuple(seen), error_in_words(error), error)
-    return Performed(seen)
-
-
-def error_in_words(error: BaseException) -> str:
-    """Write an error as its type and message."""
-    message = str(error).strip()
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+def _jobs(executor: Executor | None) -> int:
+    """Return how many trials run at a time where nobody says: as many as an executor has workers, if it tells."""
+    return int(getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None) or 1)

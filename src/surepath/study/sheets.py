@@ -23,7 +23,7 @@ from surepath.model.text_files import csv_line, plain_cell, read_bytes
 from surepath.study import telling
 from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, append, check_countable, past_result
-from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow
+from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow, case_text
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # the whole plan has one score at its end, every step still has its plan column, and the score is in `score`.
 
 EVERY_ROW = 2**31
-FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note")
+FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries")
 
 
 def steps(mdp: MDP) -> list[str]:
@@ -84,8 +84,8 @@ def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
     """Read every trial and waiting plan, each as a list of values in the order of `columns`."""
     waiting = (TrialRow(0, WAITING, row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
     for row in chain(all_trials(log), waiting):
-        facts = [getattr(row, name) for name in FACTS]
-        facts[0] = row.number or None  # waiting plans have none
+        own = {**row._asdict(), "number": row.number or None, "case": case_text(row.cases)}  # waiting plans have none
+        facts = [own[name] for name in FACTS]
         scores = [row.rewards[stage] if stage < len(row.rewards) else None for stage in mdp.score_stages]
         yield [*facts, *option_names(mdp, row.path), *scores]
 
@@ -108,8 +108,9 @@ def table(study: Study) -> dict[str, list[Any]]:
 # Sheet ----------------------------------------------------------------------------------------------------------------
 # Results by CSV: a sheet of trials to be filled in, the same sheet read back, and tables of past results.
 #
-# A sheet has the columns number, plan.STEP and score.STEP. A row whose scores are all empty is not done yet; `failed`
-# in a score cell says that the trial failed at that step. Other columns are left alone. Where the whole plan has one
+# A sheet has the columns number, case (in a study with cases), plan.STEP and score.STEP. A row whose scores are all
+# empty is not done yet; `failed` in a score cell says that the trial failed at that step. A column `cost` may say what
+# each trial really cost. Other columns are left alone. Where the whole plan has one
 # score at its end, its column is `score`. Sheets saved by spreadsheets are read too: with semicolons or tabs and
 # decimal commas, in Windows' encoding or in UTF-16.
 
@@ -151,12 +152,15 @@ def read_table(path: Path) -> str:
 
 def sheet_text(mdp: MDP, trials: Iterable[Trial]) -> str:
     """Write trials as a sheet with empty scores; those of known options are filled in."""
-    lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
+    trials = list(trials)
+    cases = any(trial.cases for trial in trials)
+    lines = [csv_line(["number", *(["case"] if cases else []), *plan_columns(mdp), *score_columns(mdp)])]
     for trial in trials:
         arcs = trial.path.tolist()
         own = [arcs[stage] for stage in mdp.score_stages]
         known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in own]
-        lines.append(csv_line([trial.number, *option_names(mdp, tuple(arcs)), *known]))
+        case = [trial.case or ""] if cases else []
+        lines.append(csv_line([trial.number, *case, *option_names(mdp, tuple(arcs)), *known]))
     return "".join(lines)
 
 
@@ -179,7 +183,8 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
             continue
         rewards, failed = read
         note = row.get("note") or (f"failed{at_step[len(rewards)]}" if failed else "")
-        results.append(Result(number, rewards, failed, note, where, path))
+        cost = _number(row["cost"], "cost", where) if row.get("cost") else None
+        results.append(Result(number, rewards, failed, note, where, path, row.get("case"), cost))
     return Sheet(results, empty, plans)
 
 
@@ -278,7 +283,8 @@ def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[t
                 raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")
             found = dict(zip(header, cells))
             if mark != ",":  # then a comma in a number is a decimal point
-                found |= {key: found[key].replace(",", ".", 1) for key in score_columns(mdp)}
+                numbers = [*score_columns(mdp), *(["cost"] if "cost" in found else [])]
+                found |= {key: found[key].replace(",", ".", 1) for key in numbers}
             yield where, found
     except csv.Error as error:
         raise StudyError(f"{name}, line {line} is not valid CSV: {error}") from None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from html import escape
 from math import isfinite
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -513,14 +514,27 @@ def _shower(study: Study) -> Any:
 # hundred of those before.
 
 MOST_POINTS = 400
-Point = tuple[int, float, float]  # settled trials, proven gap (inf: nothing proven), epsilon at that time
+
+
+class Point(NamedTuple):
+    """What was proven after some trials."""
+
+    trials: int  # settled ones
+    gap: float  # infinite while nothing was proven
+    epsilon: float  # what was asked for at that time
+    plan: int  # a number that differs between plans
+
+
+def point_of(learner: Any, trials: int) -> Point:
+    """Read the point of now."""
+    return Point(trials, proven_gap(learner), float(learner.epsilon), crc32(learner.recommend().tobytes()))
 
 
 def thin(points: list[Point], most: int = MOST_POINTS) -> list[Point]:
     """Keep about `most` points: half of them evenly spread over the trials, half over their logarithm, and the last.
 
     Example:
-        >>> len(thin([(i, 1.0 / i, 0.1) for i in range(1, 100_000)])) <= 400
+        >>> len(thin([Point(i, 1.0 / i, 0.1, 0) for i in range(1, 100_000)])) <= 400
         True
     """
     if len(points) <= most:
@@ -560,7 +574,7 @@ class GapReader:
             rows = rows[number:]
             learner: Any = fold.learner
             remembered = dict(learner._proven)
-            yield fold.prefix, proven_gap(learner), float(learner.epsilon)
+            yield point_of(learner, fold.prefix)
             learner._proven = remembered  # reading changes nothing, here as in a study
 
 
@@ -572,7 +586,7 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
         >>> study = Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=0.1), "memory", epsilon=0.5, delta=0.1)
         >>> for trial, score in zip(study.ask(2), (0.2, 0.9)):
         ...     _ = study.tell(trial, [score])
-        >>> [(trials, bool(gap < 9), epsilon) for trials, gap, epsilon in gap_history(study)]
+        >>> [(point.trials, bool(point.gap < 9), point.epsilon) for point in gap_history(study)]
         [(1, False, 0.5), (2, True, 0.5)]
     """
     status = study.status()
@@ -580,5 +594,6 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
     if status.settled and (not points or points[-1][0] == status.settled):
         points = points[:-1]
     if status.settled:
-        points.append((status.settled, status.certified_gap, status.epsilon))
+        plan = crc32(np.array(status.best_path, dtype=np.int64).tobytes())
+        points.append(Point(status.settled, status.certified_gap, status.epsilon, plan))
     return thin(points, most)

@@ -131,7 +131,8 @@ class Storage:
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise storage_error(error, self._url) from error
+            found = storage_error(error, self._url)
+            raise found from (None if sql.WITHHELD in str(found) else error)
 
     def _abandon_inherited(self) -> None:
         """Leave connections alone that this process inherited by a fork: they are the parent's."""
@@ -431,16 +432,13 @@ class Writing(Reading):
             self._trials = rows[-1].number
 
     def update_trial(self, row: TrialRow) -> None:
-        """Change state, rewards, lease, note and moment of telling of a trial without a result, nothing else."""
+        """Change what a report changes, in a trial without a result: state, rewards, lease, cost and the like."""
         done = self.run(
             sql.UPDATE_TRIAL,
             the_number=row.number,
-            new_state=row.state,
             new_rewards=json.dumps(row.rewards),
-            new_lease=row.lease,
-            new_told=row.told,
-            new_note=row.note,
             new_change=self.change(),
+            **{f"new_{name}": getattr(row, name) for name in sql.SETTLED_BY},
         )
         if done.rowcount != 1:
             raise StorageError(f"trial {row.number} does not exist or is settled with a result: it cannot be changed")
@@ -480,12 +478,13 @@ def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> Non
 
 
 def _rows(found: Iterable[Any]) -> list[TrialRow]:
-    path, rewards = TrialRow._fields.index("path"), TrialRow._fields.index("rewards")
+    path, rewards, cases = (TrialRow._fields.index(name) for name in ("path", "rewards", "cases"))
     rows = []
     for row in found:
         values = list(row)
         try:
-            values[path], values[rewards] = _numbers(values[path], int), _numbers(values[rewards], (int, float))
+            values[path], values[rewards] = _list(values[path], int), _list(values[rewards], (int, float))
+            values[cases] = _list(values[cases], str)
             rows.append(TrialRow._make(values))
             if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
                 raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
@@ -494,15 +493,15 @@ def _rows(found: Iterable[Any]) -> list[TrialRow]:
     return rows
 
 
-def _numbers(text: str, kind: Any) -> tuple[Any, ...]:
+def _list(text: str, kind: Any) -> tuple[Any, ...]:
     values = json.loads(text)
     if not isinstance(values, list) or any(not isinstance(x, kind) or isinstance(x, bool) for x in values):
-        raise ValueError(f"{shortened(text)} is not a list of numbers")
+        raise ValueError(f"{shortened(text)} is not a list of {'texts' if kind is str else 'numbers'}")
     return tuple(values)
 
 
 def _written(row: TrialRow) -> dict[str, Any]:
-    return {**row._asdict(), "path": json.dumps(row.path), "rewards": json.dumps(row.rewards)}
+    return {**row._asdict(), **{name: json.dumps(getattr(row, name)) for name in ("path", "rewards", "cases")}}
 
 
 def open_storage(storage: Any) -> Storage:

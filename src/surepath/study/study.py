@@ -11,6 +11,7 @@ import json
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +23,8 @@ from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
 from surepath.study import telling
-from surepath.study.creation import Options, enter, expire, new_record, only_name, this_worker
+from surepath.study.cases import Cases, CaseSummary, summarize
+from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
 from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
@@ -53,9 +55,9 @@ def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[Q
     if len(plans) < n:
         for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
             plans.append(QueueRow(0, tuple(path), ASKED))
-    if budget is not None and fold.committed is not None:
-        prices = [fold.mdp.price(plan.path) for plan in plans]
-        kept = affordable(fold.committed, prices, budget)
+    if budget is not None:
+        spending = fold.committed()
+        kept = affordable(spending.total, [spending.expected(plan.path) for plan in plans], budget)
         for plan in reversed(plans[kept:]):
             if plan.source != ASKED:
                 log.add_to_queue(plan, front=True)
@@ -104,6 +106,7 @@ class Study:
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
         self._imports = Imports()
+        self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
         settings = json.loads(record.settings)
         self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure)
         self._fold = Fold(self.mdp, settings, self.options.on_failure, seed)
@@ -123,6 +126,8 @@ class Study:
         lease: Any = "10min",
         *,
         on_failure: str = LEAVE_OUT,
+        cases: Any = None,
+        cases_per_trial: int = 1,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -138,10 +143,14 @@ class Study:
             lease: How long a trial may stay unreported before its plan is assigned again: "10min", "2h", seconds.
             on_failure: "leave-out" (a failed trial is no evidence, and is counted) or "worst" (the step that failed
                 counts as its worst score; for problems with a declared range in which failing is part of the score).
+            cases: What trials are played on: a number of cases, their names, or a CSV file of them. Every trial gets
+                one, drawn by the study with replacement and without a look at the plan.
+            cases_per_trial: How many cases a trial is played on; its score is their mean.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
-        record = new_record(problem, name, learner, epsilon, delta, sigma, lease, on_failure)
+        options = new_options(lease, on_failure, cases, cases_per_trial)
+        record = new_record(problem, name, learner, epsilon, delta, sigma, options)
         return cls(place, enter(place, record, exist_ok))
 
     @classmethod
@@ -243,12 +252,12 @@ class Study:
             n: How many trials; they spread over what is worth knowing.
             worker: Who asks; by default host and process.
             request: A text that names this request: asking again with the same one returns the same trials.
-            budget: What this study may spend in all, in the unit of the problem's costs: fewer trials than n where
-                they would cost more, and a BudgetError where not even one fits.
+            budget: What this study may spend in all, in the unit of its costs: fewer trials than n where they are
+                expected to cost more, and a BudgetError where not even one fits.
             attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
                 the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
         """
-        limit = checked_budget(self.mdp, budget)
+        limit = checked_budget(budget)
         count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
         who = self.worker if worker is None else telling.name_text("worker", worker)
         key = _key(request)
@@ -302,6 +311,7 @@ class Study:
                 lease=lease,
                 attended=attended,
                 request=request,
+                cases=self._cases.drawn(i),
             )
             for i, plan in enumerate(plans, start=log.last_number() + 1)
         ]
@@ -311,10 +321,12 @@ class Study:
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
-        return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker)
+        return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker, row.cases)
 
-    def tell(self, trial: Trial | int, rewards: Any) -> str:
+    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
+
+        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
         been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
@@ -322,14 +334,17 @@ class Study:
         """
         number = trial_number(trial)
         with self._lock:
-            return self._write(lambda log: telling.tell(log, self.mdp, number, rewards, self._rules, _played(trial)))
+            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries)
+            return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
-    def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
+    def fail(
+        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+    ) -> str:
         """Report that a trial failed, with the rewards seen before it did."""
         number = trial_number(trial)
         with self._lock:
-            rules, path = self._rules, _played(trial)
-            return self._write(lambda log: telling.fail(log, self.mdp, number, rewards, note, rules, path))
+            report = telling.Result(number, rewards, True, note, path=_played(trial), cost=cost, tries=tries)
+            return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
@@ -395,13 +410,18 @@ class Study:
 
     def optimize(
         self,
-        function: Callable[[Any], Any],
-        n_jobs: int = 1,
+        function: Callable[..., Any],
+        n_jobs: int | None = None,
         n_trials: int | None = None,
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
         budget: float | None = None,
+        *,
+        executor: Executor | None = None,
+        retry: int = 0,
+        retry_on: Any = (),
+        backoff: Any = 1.0,
     ) -> None:
         """Run trials until the answer is proven, the budget is spent or the time is up.
 
@@ -409,22 +429,31 @@ class Study:
         trials and is raised again.
 
         Args:
-            function: Gets the plan {step: option}; returns its rewards (H numbers, or {step: reward}), or yields them
-                step by step. An exception makes it a failed trial with the rewards yielded so far. A result that is no
-                reward (NaN, text, outside the declared range), or one without a reward for every step whose reward is
-                not known anyway, ends the run with an error. With on_failure="worst" it must be a generator, so that
-                the step that failed is known.
-            n_jobs: Trials that run at the same time, each in a thread; 1 runs them in this thread.
+            function: Gets the plan {step: option} and, in a study with cases, the case, once for each case of a
+                trial; returns its rewards (H numbers, or {step: reward}), or yields them step by step. An async one
+                runs in one event loop with all others. A `Cost` among the rewards is what the trial cost. An exception
+                makes it a failed trial with the rewards yielded so far. A result that is no reward (NaN, text, outside
+                the declared range), or one without a reward for every step whose reward is not known anyway, ends the
+                run with an error. With on_failure="worst" it must be a generator, so that the step that failed is
+                known.
+            n_jobs: Trials that run at the same time, each in a thread; 1, the default, runs them in this thread. With
+                an executor, as many as it has workers.
             n_trials: Run at most so many.
             timeout: Begin no trial after this time: seconds, "2h".
             callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
             progress: A line on standard error; by default where that is a terminal.
-            budget: What this study may spend in all, in the unit of the problem's costs; no trial is begun that would
+            budget: What this study may spend in all, in the unit of its costs; no trial is begun that is expected to
                 cost more than what is left.
+            executor: Runs the function elsewhere: any executor of concurrent.futures, Dask, mpi4py, or RayExecutor.
+            retry: How often a trial is begun anew after an exception of `retry_on`; only the last try counts.
+            retry_on: Types of exceptions that say nothing about the plan: a rate limit, a lost connection.
+            backoff: Seconds before the first new try; doubled with each.
         """
+        from surepath.study.performing import read_retry
         from surepath.study.runner import optimize
 
-        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, checked_budget(self.mdp, budget))
+        limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
+        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
 
     # Files -------------------------------------------------------------------------------------------------------
 
@@ -545,6 +574,11 @@ class Study:
         from surepath.study.export import trials_frame
 
         return trials_frame(self)
+
+    @property
+    def cases(self) -> list[CaseSummary]:
+        """Return what is known of each case that was played, the hardest first."""
+        return summarize(self)
 
     def _repr_html_(self) -> str:
         from surepath.study.status import html_page

@@ -46,12 +46,12 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from surepath._optional import need
-from surepath._text import OPEN_PARAMETERS, hidden
+from surepath._text import hidden, is_open
 from surepath.errors import StorageError
 from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
-SCHEMA = "1"  # raised with every change of the tables
+SCHEMA = "2"  # raised with every change of the tables
 
 version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
 
@@ -110,6 +110,9 @@ trials = Table(
     Column("note", Text, nullable=False),
     Column("attended", Boolean, nullable=False),
     Column("request", Text),
+    Column("cases", Text, nullable=False),
+    Column("cost", Double),
+    Column("tries", Integer, nullable=False),
     Column("change", BigInteger, nullable=False),
 )
 _OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")
@@ -215,10 +218,11 @@ TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
 TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == bindparam("the_request")).order_by(trials.c.number)
 EXPIRED_TRIALS = _TRIAL.where(_IS_OPEN, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
 ADD_TRIAL = insert(trials)
+SETTLED_BY = ("state", "lease", "told", "note", "cost", "tries")  # columns that a report changes, beside the rewards
 UPDATE_TRIAL = (
     update(trials)
     .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_((RUNNING, EXPIRED, CANCELLED)))
-    .values({name: bindparam(f"new_{name}") for name in ("state", "rewards", "lease", "told", "note", "change")})
+    .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "change")})
 )
 
 ACTIONS = (
@@ -280,7 +284,10 @@ PENDING_WRITE = "surepath_write"  # execution option of a connection about to wr
 
 MEMORY = ("memory", "memory://")
 # No file name, and perhaps with a password in it.
-_ALMOST_URL = re.compile(r"(http|mysql|postgres|sqlite)[\w+]*:|[A-Za-z][\w+]+:/|[^/\\]{2,}:.*@", re.DOTALL)
+_ALMOST_URL = re.compile(
+    r"\s*(file|http|mysql|postgres|sqlite)[\w+]*:|[A-Za-z][\w+]+:/|[^/\\]{2,}:.*@|\w*//.*:.*@|.*\bpass\w*\s*=",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def read_url(text: str) -> URL:
@@ -388,6 +395,9 @@ def shown(url: URL) -> str:
     return hidden(unquote(base) + mark + query)
 
 
+WITHHELD = "the driver's message holds a secret of the address and is not shown"
+
+
 class TransientError(StorageError):
     """A transaction that did not come through for a passing reason: a lost connection, a lock held for too long.
 
@@ -400,9 +410,9 @@ def storage_error(error: Exception, url: URL) -> StorageError:
     place = str(url.database or "memory") if url.get_backend_name() == "sqlite" else shown(url)
     origin = getattr(error, "orig", None) or error
     cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
-    for secret in (url.password, *(str(value) for name, value in url.query.items() if name not in OPEN_PARAMETERS)):
+    for secret in (url.password, *(str(value) for name, value in url.query.items() if not is_open(name, str(value)))):
         if secret and secret in cause:
-            cause = "the driver's message holds a secret of the address and is not shown"
+            cause = WITHHELD
     low = cause.lower()
     if "not a database" in low or "malformed" in low:
         return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import shortened
+from surepath._checks import real, shortened, whole
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.base import Sizes, check_decidable, read_rewards
 from surepath.model.mdp import MDP
@@ -32,6 +32,7 @@ from surepath.study.trial import (
     RUNNING,
     SCORED,
     TrialRow,
+    case_text,
 )
 
 
@@ -45,6 +46,7 @@ class Rules(NamedTuple):
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000
 LONGEST_KEY = 500
+MOST_TRIES = 1_000
 
 
 class UnknownTrialError(StudyError):
@@ -64,34 +66,8 @@ def first_time(log: Writing, request: str, content: Any) -> bool:
     return False
 
 
-def tell(log: Writing, mdp: MDP, number: int, rewards: Any, rules: Rules, path: tuple[int, ...] | None = None) -> str:
-    """Record the rewards of a trial; `path` is what was played, to be compared."""
-    row = _row(log, number, mdp, path)
-    seen = _checked(mdp, row.path, rewards)
-    if not seen:
-        raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
-    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
-
-
-def fail(
-    log: Writing,
-    mdp: MDP,
-    number: int,
-    rewards: Any,
-    note: str,
-    rules: Rules,
-    path: tuple[int, ...] | None = None,
-) -> str:
-    """Record a failure, with the rewards seen before it; `path` is what was played, to be compared."""
-    row = _row(log, number, mdp, path)
-    seen = _checked(mdp, row.path, rewards)
-    if len(seen) == mdp.horizon:
-        raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
-    return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(note), rules)
-
-
 class Result(NamedTuple):
-    """A result among many; `where` is its place for messages, `path` what was played, to be compared."""
+    """What came of a trial; `where` is its place for messages, `path` and `case` what was played, to be compared."""
 
     number: int
     rewards: Any
@@ -99,6 +75,29 @@ class Result(NamedTuple):
     note: str = ""
     where: str = ""
     path: tuple[int, ...] | None = None
+    case: str | None = None
+    cost: float | None = None
+    tries: int = 1
+
+
+def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
+    """Record the rewards of a trial, or its failure with the rewards seen before it."""
+    number, cost = result.number, None if result.cost is None else real("cost", result.cost)
+    if cost is not None and cost < 0:
+        raise SettingError(f"the cost of trial {number} must be at least 0, not {cost:g}")
+    tries = whole("tries", result.tries, low=1, high=MOST_TRIES)
+    row = _row(log, number, mdp, result.path)
+    if result.case is not None and result.case != (case_text(row.cases) or ""):
+        raise StudyError(f"trial {number} is played on case {case_text(row.cases) or 'none'}; not {result.case}")
+    row = row._replace(cost=cost, tries=tries)
+    seen = _checked(mdp, row.path, result.rewards)
+    if result.failed:
+        if len(seen) == mdp.horizon:
+            raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
+        return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(result.note), rules)
+    if not seen:
+        raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
+    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
 
 
 def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:
@@ -106,10 +105,7 @@ def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -
     answers = []
     for result in results:
         try:
-            if result.failed:
-                answers.append(fail(log, mdp, result.number, result.rewards, result.note, rules, result.path))
-            else:
-                answers.append(tell(log, mdp, result.number, result.rewards, rules, result.path))
+            answers.append(tell(log, mdp, result, rules))
         except (StudyError, RewardError) as error:
             if isinstance(error, StorageError) or not result.where:
                 raise

@@ -56,6 +56,7 @@ class Trial:
         lease_until: When the lease ends, in seconds since 1970 by the storage's clock; `study.renew` extends it.
         source: "asked" (chosen by the learner), "queued" (by a person), "retried" (the plan of an expired trial).
         worker: Who asked for it.
+        cases: The cases to play it on, in a study that has some.
     """
 
     number: int
@@ -64,9 +65,21 @@ class Trial:
     lease_until: float
     source: str
     worker: str
+    cases: tuple[str, ...] = ()
+
+    @property
+    def case(self) -> str | None:
+        """Return the case to play it on, several with commas between them; None where the study has none."""
+        return case_text(self.cases)
 
     def __str__(self) -> str:
-        return f"trial {self.number}: {plan_in_words(self.plan)}"
+        on = f" on case {self.case}" if self.cases else ""
+        return f"trial {self.number}: {plan_in_words(self.plan)}{on}"
+
+
+def case_text(cases: tuple[str, ...]) -> str | None:
+    """Write the cases of a trial, with commas between them; None where it has none."""
+    return ",".join(cases) or None
 
 
 def trial_number(trial: Trial | int) -> int:
@@ -116,6 +129,9 @@ class TrialRow(NamedTuple):
     note: str = ""  # why it failed
     attended: bool = False  # whether a runner renews the lease, so that it ends only when the worker died
     request: str | None = None  # names the request that asked for it, so that a repeated one changes nothing
+    cases: tuple[str, ...] = ()  # drawn by the study, by number alone
+    cost: float | None = None  # what it really cost, where that was told
+    tries: int = 1  # how often its worker began it
     change: int = 0  # number of the write that last changed this row
 
     @property

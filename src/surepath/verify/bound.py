@@ -16,9 +16,7 @@ Kinds of entries, by the law over which the tilt l of exp(l S - l^2 n / 2) is mi
 sigma); log M of the mixture bounds an arc's error by k (log M + h*(y)), and w = k [h*(y) + 1/2 log(1 + n / c)]:
 
     half-normal   normal of precision c, l >= 0       h* at sigma sqrt(n + c) / (n k)
-    normal        normal of precision c               sigma^2 (n + c) / (2 n^2 k^2)
     shifted       normal of precision c around mu     n y^2 / 2 + c (mu - y)^2 / 2,  y = sigma / (k n)
-    interval      an interval for each arc alone: w = a sqrt(2 (1/2 log(1 + n / c) + log(arcs / (delta weight))))
     bernstein, betting   half-normal here; `noise.py` has the arcs whose noise is learned
 
 Priors over the wrong answers p, given the right one q; each must sum to at most 1:
@@ -27,6 +25,7 @@ Priors over the wrong answers p, given the right one q; each must sum to at most
     detour        a walk beside q: with it 1 - rho, away from it rho / (degree - 1), elsewhere 1 / degree; divided by
                   1 - (1 - rho)^b, b the most choices on a path, since it may end at q itself
     excursion     over single excursions: one of b choices to leave at, one of degree - 1 arcs, then 1 / degree each
+    stages        over single arcs, where the scores of a trial may depend on each other: `stages.py`
 
 Nothing here is shared with the compiled code but the problem itself. What is not finite proves nothing.
 """
@@ -46,8 +45,8 @@ from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
 
-KINDS = ("half-normal", "normal", "shifted", "interval", "bernstein", "betting")
-PRIORS = ("detour", "uniform", "excursion", "none")
+KINDS = ("half-normal", "shifted", "bernstein", "betting")
+PRIORS = ("detour", "uniform", "excursion", "stages")
 RIVAL, OWN = "rival", "incumbent"
 FINER = 4  # slopes between two of the learner's own: any slope is valid
 
@@ -122,13 +121,12 @@ class PlainBound:
 
     def rows(self, seen: Sums, path: IntArray, alive: BoolArray, single: bool) -> Iterator[Rows]:
         """Yield all rows, of whole paths or of single excursions off the path."""
-        mdp, entries = self.mdp, self.entries
+        mdp = self.mdp
         on = np.zeros(mdp.n_arcs, dtype=bool)
         on[path] = True
-        mean, blur = self.means(seen)
+        mean = self.means(seen)[0]
         arcs = np.flatnonzero(alive & ~on)
         own = path[mdp.arcs.stage[arcs]]
-        gain = (mean[arcs] + blur[arcs]) - (mean[own] - blur[own])
         quiet = (self.sigma[arcs] == 0) & (self.sigma[own] == 0)
         if quiet.any():
             wall = 16.0 * mdp.horizon * float(np.abs(mean[alive | on]).max()) + 1.0
@@ -136,11 +134,18 @@ class PlainBound:
                 return
             weight = np.full((mdp.n_arcs, 1), -np.inf)
             weight[arcs, 0], weight[path, 0] = np.where(quiet, mean[arcs] - mean[own], wall), 0.0
-            free = np.zeros((mdp.horizon + 1, 1))
-            yield Rows(weight, np.zeros(1), wall, Ends(path, free[:-1], free) if single else None)
+            yield Rows(weight, np.zeros(1), wall, free_ends(path, 1) if single else None)
+        yield from self.noisy_rows(seen, path, arcs, single)
+
+    def noisy_rows(self, seen: Sums, path: IntArray, arcs: IntArray, single: bool) -> Iterator[Rows]:
+        """Yield the rows of all entries and slopes; `arcs` are those off the path that count."""
+        mdp, entries = self.mdp, self.entries
+        gain = self.differences(seen, arcs, path[mdp.arcs.stage[arcs]])
+        some = np.zeros(mdp.n_arcs, dtype=bool)
+        some[arcs] = some[path] = True
         for entry in entries.bound["entries"]:
             price = entries.price(entry, path, single)
-            slopes = entries.slopes(entry, seen, alive | on)
+            slopes = entries.slopes(entry, seen, some)
             for k in np.array_split(slopes, 1 + len(slopes) * mdp.n_arcs // BLOCK_NUMBERS):
                 weight = np.full((mdp.n_arcs, len(k)), -np.inf)
                 width = entries.width(entry, OWN, seen, k, path)[mdp.arcs.stage[arcs]]
@@ -159,6 +164,11 @@ class PlainBound:
         if mdp.known is not None:
             mean = np.where(mdp.is_known, mdp.known_gain, mean)
         return mean, np.where(self.sigma > 0, blur, 0.0)
+
+    def differences(self, seen: Sums, arcs: IntArray, own: IntArray) -> FloatArray:
+        """Return how much the mean of each arc exceeds that of another, at most."""
+        mean, blur = self.means(seen)
+        return np.asarray((mean[arcs] + blur[arcs]) - (mean[own] - blur[own]))
 
     def slack(self, seen: Sums, path: IntArray, alive: BoolArray) -> float:
         """Bound what rounding can do to a sum of H differences of means."""
@@ -273,12 +283,9 @@ def invalid_numbers(bound: Mapping[str, Any]) -> list[str]:
         wrong.append("powers of shares must lie between -100 and 100")
     if not (0 < _number(bound["rho"]) < 1 and 1.001 <= _number(bound["ratio"]) <= 100):
         wrong.append("rho must lie between 0 and 1, and the ratio of slopes between 1.001 and 100")
-    if any((entry["kind"] == "interval") != (entry["prior"] == "none") for entry in entries):
-        wrong.append("entries of kind interval, and only those, have no prior over plans")
-    if any(entry["kind"] == "interval" for entry in entries) and bound[RIVAL] != bound[OWN]:
-        wrong.append("intervals of single options know no sides")
-    if len({entry["prior"] == "excursion" for entry in entries}) > 1:
-        wrong.append("either all entries have the prior excursion or none has")
+    for prior in ("excursion", "stages"):
+        if len({entry["prior"] == prior for entry in entries}) > 1:
+            wrong.append(f"either all entries have the prior {prior} or none has")
     unknown = {str(entry["kind"]) for entry in entries} - set(KINDS)
     unknown |= {f"prior {entry['prior']}" for entry in entries} - {f"prior {name}" for name in PRIORS}
     if unknown:
@@ -360,17 +367,14 @@ class Entries:
         return np.asarray(np.clip(c, float(self.bound["least"]), float(self.bound["most"])))
 
     def cost(self, entry: Entry) -> float:
-        """Return log(1 / (delta weight)), and for intervals of single arcs the union over them."""
-        cost = -np.log(self.delta) - np.log(float(entry["weight"]))
-        if entry["kind"] == "interval":
-            cost += np.log(max(1, int((~self.mdp.is_known).sum())))
-        return float(cost)
+        """Return log(1 / (delta weight))."""
+        return float(-np.log(self.delta) - np.log(float(entry["weight"])))
 
     def slopes(self, entry: Entry, seen: Sums, alive: BoolArray) -> FloatArray:
         """Choose slopes that cover what any pair may need; a choice that may depend on the data."""
         noisy = np.flatnonzero(alive & (self.sigma > 0))
-        if not noisy.size or entry["kind"] == "interval":
-            return np.ones(int(noisy.size > 0))
+        if not noisy.size:
+            return np.ones(0)
         step = np.log(float(self.bound["ratio"])) / FINER
         if entry["kind"] == "shifted":
             done = seen.visits[noisy] / self.planned(entry)[noisy]
@@ -389,21 +393,18 @@ class Entries:
         return self.sigma[arcs] * np.sqrt(n + c) / n, np.log1p(n / c) / 2
 
     def width(self, entry: Entry, side: str, seen: Sums, slopes: FloatArray, arcs: IntArray) -> FloatArray:
-        """Return w of each arc for each slope, float [arcs, rows]; 0 where there is no noise."""
-        wide = np.zeros((len(arcs), len(slopes)))
+        """Return w of each arc for each slope, float [arcs, rows], 0 where there is no noise; slopes may be its own."""
+        wide = np.zeros((len(arcs), slopes.shape[-1]))
         noisy = np.flatnonzero(self.sigma[arcs] > 0)
+        slopes = np.broadcast_to(slopes, wide.shape)[noisy]
         of = arcs[noisy]
         n, c, sigma = seen.visits[of].astype(np.float64), self.precision(entry, side)[of], self.sigma[of]
         a, extra = Entries.sizes(self, entry, seen, side, of)
         if entry["kind"] in ("half-normal", "bernstein", "betting"):
             wide[noisy] = slopes * (upper_conjugate(a[:, None] / slopes) + extra[:, None])
-        elif entry["kind"] == "normal":
-            wide[noisy] = a[:, None] ** 2 / (2 * slopes) + slopes * extra[:, None]
-        elif entry["kind"] == "shifted":
+        else:
             y, mu = (sigma / n)[:, None] / slopes, (sigma / (float(entry["slope"]) * self.planned(entry)[of]))[:, None]
             wide[noisy] = slopes * (n[:, None] * y**2 / 2 + c[:, None] * (mu - y) ** 2 / 2 + extra[:, None])
-        else:
-            wide[noisy] = (a * np.sqrt(2 * (extra + self.cost(entry))))[:, None]
         return wide
 
     def price(self, entry: Entry, path: IntArray, single: bool) -> Price:
@@ -416,8 +417,6 @@ class Entries:
         before, after = self.choices
         most, cost = float(after[0]), self.cost(entry)
         arc, leaving, meeting = np.zeros(mdp.n_arcs), np.zeros(horizon), np.zeros(horizon + 1)
-        if entry["prior"] == "none":
-            return Price(arc, leaving, meeting, 0.0)
         if most == 0:
             return Price(arc, leaving, meeting, cost)
         if entry["prior"] == "uniform":
@@ -477,6 +476,12 @@ class Ends(NamedTuple):
     path: IntArray  # [H]
     leaving: FloatArray  # [H, rows] what counts for all that came before the node of stage h
     meeting: FloatArray  # [H + 1, rows] and for all that comes after it
+
+
+def free_ends(path: IntArray, rows: int) -> Ends:
+    """Return the ends of excursions that pay nothing for what they share with the path."""
+    free = np.zeros((len(path) + 1, rows))
+    return Ends(path, free[:-1], free)
 
 
 class Passes:

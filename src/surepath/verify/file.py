@@ -26,7 +26,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.model.text_files import read_text
 
-KIND, CERTIFICATE_FORMAT = "surepath certificate", 4
+KIND, CERTIFICATE_FORMAT = "surepath certificate", 5
 CERTIFICATE_FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
     *("warnings", "trials", "actions", "log", "proof", "evidence", "planned", "settings", "problem", "problem_hash"),
@@ -156,10 +156,15 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     """List what must hold and no certificate can show; the problem of the certificate comes with it."""
     counts, options = content["trials"]["states"], content["study"]["options"]
     left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
+    shared = content["settings"]["dependence"] == "any"
     said = [
-        "Playing an option again in the same state draws a fresh score with the same mean, whatever happened before: "
-        "no drift, no dependence between trials or between the scores of one trial, no effect of earlier choices but "
-        "through the state.",
+        "Playing an option again in the same state draws a fresh score with the same mean, whatever happened in "
+        "earlier trials: no drift, no effect of earlier choices but through the state, and in every trial a fresh case "
+        "that has nothing to do with its plan. The scores of one trial may depend on each other in any way."
+        if shared
+        else "Playing an option again in the same state draws a fresh score with the same mean, whatever happened "
+        "before: no drift, no dependence between trials or between the scores of one trial, no effect of earlier "
+        "choices but through the state.",
         _noise(content["settings"], mdp),
         "Every score that was seen was told, as it was seen. Which result comes in first does not matter until a "
         "trial is given up: trials count in the order in which they were asked for.",
@@ -173,7 +178,8 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     else:
         said.append(
             f"Trials that were left out ({left_out}: failed, expired or cancelled), and steps after a failure "
-            f"({counts['partial']} trials), are missing for reasons that do not depend on the scores that are missing."
+            f"({counts['partial']} trials), are missing for reasons that do not depend on "
+            f"{'any score of their trial' if shared else 'the scores that are missing'}."
         )
     if counts["expired"]:
         late = content["trials"]["sources"]["late"]
@@ -202,28 +208,30 @@ def _noise(settings: Mapping[str, Any], mdp: MDP) -> str:
     if mdp.reward_range is not None:
         half = (mdp.reward_range[1] - mdp.reward_range[0]) / 2
     bare = sigma[~mdp.is_known & (sigma < half)]  # sigmas that do not follow from a range
+    given = "the earlier trials" if settings["dependence"] == "any" else "everything before it"
     if settings.get("noise", "sigma") != "sigma":
         if not len(bare):
             return "Every score lies within the declared range of its option, and nothing else is assumed of its noise."
-        return f"Every score lies within the declared range of its option, if there is one. Besides: {_declared(bare)}"
+        besides = _declared(bare, given)
+        return f"Every score lies within the declared range of its option, if there is one. Besides: {besides}"
     noisy = sigma[sigma > 0]
     if not len(noisy):
         return "Scores have no noise at all."
     said = (
-        f"Given everything before it, the noise of a score is sub-Gaussian with the declared sigma ({_sizes(noisy)}"
+        f"Given {given}, the noise of a score is sub-Gaussian with the declared sigma ({_sizes(noisy)}"
         f"{'' if noisy.min() == noisy.max() else ', as declared option by option'}); a score within a declared range "
         "is, with half the range."
     )
     quiet = bare[bare == 0]
-    return said + (f" Besides: {_declared(quiet)}" if len(quiet) and len(quiet) < len(bare) else "")
+    return said + (f" Besides: {_declared(quiet, given)}" if len(quiet) and len(quiet) < len(bare) else "")
 
 
-def _declared(bare: FloatArray) -> str:
+def _declared(bare: FloatArray, given: str) -> str:
     """Say what is assumed of the noise of options by their sigma alone."""
     noisy, said = bare[bare > 0], []
     if len(noisy):
         said.append(
-            f"given everything before it, the noise of a score of {len(noisy)} options is sub-Gaussian with the sigma "
+            f"given {given}, the noise of a score of {len(noisy)} options is sub-Gaussian with the sigma "
             f"that was declared for it ({_sizes(noisy)})"
         )
     if len(noisy) < len(bare):

@@ -42,6 +42,7 @@ class Trial(NamedTuple):
     source: str
     of: int | None  # the trial this one repeats or reports late
     rewards: tuple[float, ...]  # those that were reported, in the user's direction
+    cost: float | None = None  # what it really cost, where that was told
 
 
 class Action(NamedTuple):
@@ -114,6 +115,8 @@ def read_log(path: str | Path, mdp: MDP) -> Log:
             entry = line.get("entry", "trial")
             if not table and line.get("format") == LOG_FORMAT:
                 study = frozen({name: line[name] for name in FROZEN})
+            elif not table and "format" in line:
+                raise ValueError(f"{line['format']!r} is not the format of an export; it begins with {LOG_FORMAT!r}")
             elif entry == "action":
                 content = json.loads(line["content"])
                 actions.append(Action(_whole(line["action"]), _whole(line["after"]), str(line["kind"]), content))
@@ -153,6 +156,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         source=str(line["source"]),
         of=None if line.get("of") in (None, "") else _whole(line["of"]),
         rewards=tuple(float(value) for value in rewards),
+        cost=None if line.get("cost") in (None, "") else float(line["cost"]),
     )
 
 
@@ -283,7 +287,7 @@ class Replay:
                     self.scores.add(arc, gain)
 
     def _pay(self, row: Trial) -> None:
-        """Count what a trial cost: the steps that were run, all of them where nobody knows; not what was not run here.
+        """Count what a trial cost, as told or declared: the steps that were run, all of them where nobody knows.
 
         A failed trial ran the steps that were scored and the one that failed. What an expired one counts is taken back
         when its late result comes. Cancelled and imported trials count nothing.
@@ -297,7 +301,7 @@ class Replay:
         if row.state == "expired":
             self._unreported.add(row.number)
         run = len(row.path) if row.state in ("complete", "expired") else len(row.rewards) + 1
-        self.spent += math.fsum(self.mdp.cost[list(row.path[:run])])
+        self.spent += math.fsum(self.mdp.cost[list(row.path[:run])]) if row.cost is None else row.cost
 
     def _chain(self, entry: list[Any]) -> None:
         self.digest = hashlib.sha256((self.digest + json.dumps(entry)).encode()).hexdigest()

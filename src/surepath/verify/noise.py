@@ -19,6 +19,7 @@ import numpy as np
 from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.verify.bound import OWN, Entries, Entry, PlainBound, Scores, Sums, invalid_numbers
+from surepath.verify.stages import StageBound
 
 LEARNED_KINDS = ("bernstein", "betting")
 VISITS = 25.0
@@ -46,7 +47,12 @@ def checker_of(
     if invalid:
         return None, f"no proof: {'; '.join(invalid)}"
     kinds = {entry["kind"] for entry in bound["entries"]}
+    dependence, priors = settings.get("dependence"), {entry["prior"] for entry in bound["entries"]}
+    if dependence not in ("any", "independent") or (dependence == "any") != (priors == {"stages"}):
+        return None, 'no proof: entries by "stages" are for dependence "any", and there are no others for it'
     if sigma == "unknown":
+        if dependence == "any":
+            return None, "no proof: an unknown sigma is bounded from scores that do not depend on each other"
         if kinds & {*LEARNED_KINDS, "shifted"}:
             return None, "no proof: the tilts of these entries count in units of a sigma that is unknown"
         found = differing_sigmas(mdp)
@@ -59,7 +65,7 @@ def checker_of(
         return None, "no proof: visits are planned by a flow that this version does not know"
     if any(entry.get("flow") == "design" for entry in bound["entries"]) and entries.wrong_design():
         return None, "no proof: the planned shares of the trials are not those of the optimal design"
-    return PlainBound(entries, learned), ""
+    return (StageBound if dependence == "any" else PlainBound)(entries, learned), ""
 
 
 def _is_size(value: Any) -> bool:
@@ -124,10 +130,10 @@ class LearnedEntries(Entries):
         """Return w of each arc for each slope, float [arcs, rows]."""
         wide = super().width(entry, side, seen, slopes, arcs)
         if entry["kind"] in LEARNED_KINDS:
-            c = self.precision(entry, side)
+            c, slopes = self.precision(entry, side), np.broadcast_to(slopes, wide.shape)
             for i, arc in enumerate(arcs.tolist()):
                 if self.learns[arc] and self.sigma[arc] > 0:
-                    k, span = slopes / self.span[arc], self.span[arc]
+                    k, span = slopes[i] / self.span[arc], self.span[arc]
                     if entry["kind"] == "betting":
                         wide[i] = span * self._betting(seen, side, arc, float(c[arc]), k)
                     else:

@@ -52,6 +52,7 @@ from surepath.verify.file import (
 )
 from surepath.verify.log import Action, Log, Replay, Watch, in_order, largest_known, read_log, too_coarse
 from surepath.verify.noise import checker_of
+from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments
 
 YES, NO, OPEN, DOUBT = "yes", "no", "open", "in doubt"
 CONTRADICTED = "the scores contradict what was declared: "
@@ -479,7 +480,9 @@ def _check_trials(
     keep = checker is not None and checker.needs_scores
     watching = None if watch is None else watch(settings, mdp)
     replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching)
-    steps = content["proof"].get("moments", [])
+    steps, pairs = content["proof"].get("moments", []), dict[int, list[Kept]]()
+    for row in content["proof"].get("kept", []):
+        pairs.setdefault(_whole(row["trials"]), []).append(row)
     wanted = {_whole(step["trials"]) for step in steps}
     at = {0: replay.seen} if 0 in wanted else {}
     rows = iter(log.settled())
@@ -487,6 +490,12 @@ def _check_trials(
         replay.take(entry)
         if replay.trials in wanted:
             at[replay.trials] = replay.seen
+        for row in pairs.pop(replay.trials, []):
+            arcs = _arcs(row["pair"], mdp)
+            if replay.visits[arcs].tolist() != row["visits"] or replay.sums[arcs].tolist() != row["sums"]:
+                wrong.append(f"the trials up to {replay.trials} do not give the sums of a pair that was kept then")
+    for number in pairs:
+        wrong.append(f"there is no moment after trial {number} at which a pair was kept")
     if replay.trials != facts.prefix:
         wrong.append(f"the log has {replay.trials} settled trials in a row; the certificate is about {facts.prefix}")
         return facts, at, None
@@ -590,7 +599,9 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
     """
     gap, proof, wrong = content["certified_gap"], content["proof"], verdict.differences
     by = proof["by"]
-    _fields(proof, {"by", *({"moments"} if by in (MOMENTS, LOG) else ()), *({"why"} & set(proof))}, "the proof")
+    shared = content["settings"].get("dependence") == "any"
+    steps = {"moments", "kept"} if shared else {"moments"}
+    _fields(proof, {"by", *(steps if by in (MOMENTS, LOG) else ()), *({"why"} & set(proof))}, "the proof")
     if gap is None or by == NOTHING:
         if gap is not None or by != NOTHING:
             wrong.append(
@@ -616,6 +627,8 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
         wrong.append("the scores are evidence where noise is learned, and there alone")
         return
     alive = facts.feasible
+    if isinstance(checker, StageBound) and not _keep(proof.get("kept", []), facts, checker, wrong):
+        return
     if by == LOG and at is None:
         claimed = np.zeros(facts.mdp.n_arcs, dtype=bool)
         for step in proof["moments"]:
@@ -638,6 +651,7 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
         verdict.notes.append(
             f"the bound was computed again: the {source} prove the gap, {int((facts.feasible & ~alive).sum())} "
             f"options being ruled out by those of {len(proof['moments'])} earlier moments"
+            + (f" and {len(proof['kept'])} pairs of options being bounded by earlier ones" if shared else "")
         )
 
 
@@ -674,6 +688,36 @@ def _check_moments(
         alive, before = alive & ~claimed, seen
     _check_growth(before, facts.seen, wrong)
     return alive
+
+
+def _keep(rows: Sequence[Kept], facts: Facts, checker: StageBound, wrong: list[str]) -> bool:
+    """Check the pairs of arcs that were kept at earlier moments, and keep them; return whether they may be used."""
+    stage, zeros = facts.mdp.arcs.stage, np.zeros(facts.mdp.n_arcs)
+    named = dict[tuple[int, int], tuple[int, float]]()
+    for row in rows:
+        _fields(row, KEPT_FIELDS, "a pair that was kept")
+        (x, y), number = _arcs(row["pair"], facts.mdp).tolist(), _whole(row["trials"])
+        numbers = [(_whole(n), _real(total)) for n, total in zip(row["visits"], row["sums"], strict=True)]
+        if x == y or stage[x] != stage[y] or len(numbers) != 2:
+            wrong.append("a pair that was kept must have two options of one step, each with its visits and its sum")
+        elif not max(numbers)[0] <= number <= facts.prefix:
+            wrong.append(f"the moment after trial {number} does not belong to this proof")
+        for arc, own in zip((x, y), numbers):
+            if named.setdefault((number, arc), own) != own:
+                wrong.append(f"after trial {number} {facts.mdp.describe_arc(arc)} cannot have had two sums")
+    before = Sums(zeros.astype(np.int64), facts.seen.origin, zeros)
+    for _, seen, some, others in kept_moments([] if wrong else rows, facts.seen):
+        _check_growth(before, seen, wrong)
+        _check_growth(seen, facts.seen, wrong)
+        if not checker.all_seen(seen, np.unique([some, others]), zeros > 0):
+            wrong.append("a pair that was kept has an option without a score")
+        if seen.scores is not None and not wrong:
+            _check_scores(facts.mdp, seen, wrong)
+        if wrong:
+            break
+        checker.keep(seen, some, others)
+        before = seen
+    return not wrong
 
 
 def _check_growth(before: Sums, after: Sums, wrong: list[str]) -> None:

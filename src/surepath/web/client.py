@@ -13,6 +13,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,6 +37,7 @@ from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_n
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback
 
 if TYPE_CHECKING:
+    from surepath.study.cases import CaseSummary
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
     from surepath.study.telling import Result
@@ -150,6 +152,13 @@ class RemoteStudy:
 
         return trials_frame(cast(Any, self))
 
+    @property
+    def cases(self) -> list[CaseSummary]:
+        """Return what is known of each case that was played; see Study.cases."""
+        from surepath.study.cases import CaseSummary
+
+        return [CaseSummary(one["case"], one["trials"], *_values(one)) for one in self._call("cases")["cases"]]
+
     def export(self, path: str | Path) -> int:
         """Write the whole log to a file here; see Study.export."""
         from surepath.model.text_files import write_bytes
@@ -262,15 +271,19 @@ class RemoteStudy:
 
     def _trial(self, found: dict[str, Any]) -> Trial:
         path = self.mdp.check_path(found["path"])
-        return Trial(found["number"], self.mdp.plan(path), path, found["lease_until"], found["source"], found["worker"])
+        number, lease, source, worker = (found[name] for name in ("number", "lease_until", "source", "worker"))
+        return Trial(number, self.mdp.plan(path), path, lease, source, worker, tuple(found["cases"]))
 
-    def tell(self, trial: Trial | int, rewards: Any) -> str:
+    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
         """Report a trial's rewards; see Study.tell."""
-        return str(self._call(f"trials/{trial_number(trial)}/tell", {"rewards": _rewards(rewards)})["outcome"])
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
 
-    def fail(self, trial: Trial | int, rewards: Any = (), note: str = "") -> str:
+    def fail(
+        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+    ) -> str:
         """Report that a trial failed; see Study.fail."""
-        body = {"rewards": _rewards(rewards), "note": note}
+        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries}
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
@@ -318,18 +331,25 @@ class RemoteStudy:
 
     def optimize(
         self,
-        function: Callable[[Any], Any],
-        n_jobs: int = 1,
+        function: Callable[..., Any],
+        n_jobs: int | None = None,
         n_trials: int | None = None,
         timeout: Any = None,
         callbacks: Sequence[Callable[..., Any]] = (),
         progress: bool | None = None,
         budget: float | None = None,
+        *,
+        executor: Executor | None = None,
+        retry: int = 0,
+        retry_on: Any = (),
+        backoff: Any = 1.0,
     ) -> None:
         """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
+        from surepath.study.performing import read_retry
         from surepath.study.runner import optimize
 
-        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, budget)
+        again, study = read_retry(retry, retry_on, backoff), cast(Any, self)
+        optimize(study, function, n_jobs, n_trials, timeout, callbacks, progress, budget, executor, again)
 
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials are settled, as of a few seconds ago."""
@@ -453,6 +473,10 @@ def raised(answer: Any) -> Exception:
     return StudyError(message)
 
 
+def _values(found: dict[str, Any]) -> list[float]:
+    return [float("nan") if found[name] is None else found[name] for name in ("mean", "spread", "beside")]
+
+
 def _numbers(values: list[float | None]) -> list[float]:
     return [float("inf") if value is None else float(value) for value in values]
 
@@ -467,7 +491,7 @@ class ExportedLog:
             entry: dict[str, Any] = json.loads(line)
             kind = entry.pop("entry")
             if kind == "trial":
-                entry |= {"path": tuple(entry["path"]), "rewards": tuple(entry["rewards"])}
+                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases")}
                 self._trials.append(TrialRow(**entry))
             elif kind == "waiting":
                 self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))

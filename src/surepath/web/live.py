@@ -22,9 +22,8 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath.errors import StorageError, StudyError
-from surepath.learners.runs import proven_gap
 from surepath.study.fold import Fold
-from surepath.study.status import MOST_POINTS, GapReader, Point, rough_trials_left, thin
+from surepath.study.status import MOST_POINTS, GapReader, Point, point_of, rough_trials_left, thin
 from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.web.views import arc_values, page_status, rounded
@@ -63,7 +62,7 @@ class Opened(NamedTuple):
                 raise NotFound(str(error)) from None
             fold = self.study._fold
             learner: Any = fold.view
-            self.history.note(fold.prefix, proven_gap(learner), float(learner.epsilon))
+            self.history.note(point_of(learner, fold.prefix))
             yield fold
 
 
@@ -146,16 +145,16 @@ class History:
         with self._lock:
             return self.read >= self._wanted
 
-    def note(self, prefix: int, gap: float, epsilon: float) -> None:
+    def note(self, now: Point) -> None:
         """Add what is proven now, and read on."""
         with self._lock:
-            if self._now and self._now[-1][0] >= prefix:
+            if self._now and self._now[-1].trials >= now.trials:
                 self._now.pop()
-            if prefix > 0:
-                self._now.append((prefix, gap, epsilon))
+            if now.trials > 0:
+                self._now.append(now)
             if len(self._now) > 2 * MOST_POINTS:
                 self._now = thin(self._now)
-            self._wanted = max(self._wanted, prefix)
+            self._wanted = max(self._wanted, now.trials)
             if self.read < self._wanted and (self._reader is None or not self._reader.is_alive()):
                 self._reader = threading.Thread(target=self._read, daemon=True, name="surepath-history")
                 self._reader.start()
@@ -289,7 +288,7 @@ class Watcher:
     def _new_points(self) -> list[list[Any]]:
         """Return the points after those that were sent for good; the last of them are sent anew as the log is read."""
         known, self._sent = self._sent, self.at.history.read
-        return [[n, *rounded([gap, epsilon])] for n, gap, epsilon in thin(self.at.history.points(known))]
+        return [drawn(point) for point in thin(self.at.history.points(known))]
 
     async def run(self) -> None:
         """Poll, send and pause until nobody listens; an error ends the listeners' streams."""
@@ -367,6 +366,11 @@ class Watchers:
             watcher.listeners.discard(queue)
             if not watcher.listeners and self._by_name.get(name) is watcher and watcher.task is None:
                 del self._by_name[name]
+
+
+def drawn(point: Point) -> list[Any]:
+    """Return a point as the page draws it: [trials, gap or null, epsilon, plan]."""
+    return [point.trials, *rounded([point.gap, point.epsilon]), point.plan]
 
 
 def event(name: str, content: dict[str, Any]) -> str:

@@ -29,14 +29,14 @@ from surepath.study.tables import TransientError
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED
 from surepath.web.access import READ, WRITE, Access
-from surepath.web.live import NotFound, Opened, OpenStudies, Watchers
+from surepath.web.live import NotFound, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
     arc_values,
     chosen_arcs,
     explain_challengers,
     graph,
     page_status,
-    rounded,
+    scores_of,
     trial,
     trials_asked,
     trials_page,
@@ -152,13 +152,20 @@ class Ask(Body):
     attended: bool = Field(default=False, description="Whether the lease is renewed while the trial runs.")
 
 
-class Tell(Body):
+class Report(Body):
+    """What is reported of a trial beside its scores."""
+
+    cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
+    tries: int = Field(default=1, ge=1, description="How often it was begun.")
+
+
+class Tell(Report):
     """Report scores: one per step, in order or by step."""
 
     rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
 
 
-class Fail(Body):
+class Fail(Report):
     """Report a failure, with the scores seen before it."""
 
     rewards: Scores = Field(default_factory=list)
@@ -171,8 +178,8 @@ class Cancel(Body):
     note: str = ""
 
 
-class ReportedResult(Body):
-    """One result among many; `path` is what was played, to be compared, and `where` its place for messages."""
+class ReportedResult(Report):
+    """One result among many; `path` and `case` are what was played, to be compared, `where` its place for messages."""
 
     number: int = Field(ge=1, le=2**53)
     rewards: Scores = Field(default_factory=list)
@@ -180,6 +187,7 @@ class ReportedResult(Body):
     note: str = ""
     where: str = ""
     path: list[int] | None = None
+    case: str | None = None
 
 
 class TellMany(Body):
@@ -288,15 +296,11 @@ def show_graph(
 
 @reading.get("/gap")
 def gap(at: Chosen) -> Any:
-    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon] each."""
+    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon, number of the plan] each."""
     with at.synced():
         pass
     at.history.wait(0.5)
-    points = at.history.points()
-    return {
-        "points": [[n, *rounded([gap, epsilon])] for n, gap, epsilon in points],
-        "complete": at.history.complete,
-    }
+    return {"points": list(map(drawn, at.history.points())), "complete": at.history.complete}
 
 
 @reading.get("/trials")
@@ -307,12 +311,13 @@ def trials(
     state: State = None,
     text: Annotated[str, Query()] = "",
     request: Annotated[str | None, Query(description="Only the trials that a request asked for.")] = None,
+    sort: Annotated[str, Query(pattern="^(|-?total)$", description="Sort by total: largest or, with -, least.")] = "",
 ) -> Any:
     """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
     with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
         if request is not None:
             return trials_asked(at.study, log, request)
-        return trials_page(at.study, fold, log, before, limit, state, text)
+        return trials_page(at.study, fold, log, before, limit, state, text, sort)
 
 
 @reading.get("/trials/{number}")
@@ -325,11 +330,24 @@ def one_trial(at: Chosen, number: Number) -> Any:
     return plain(trial(at.study.mdp, row))
 
 
+@reading.get("/scores")
+def scores(at: Chosen, stage: Annotated[int, Query(ge=0, le=10**9)], option: str) -> Any:
+    """Return the scores that an option of a step had, whatever was chosen before it."""
+    with at.study.storage.reading(at.study.name) as log:
+        return scores_of(at.study.mdp, log, stage, option)
+
+
 @reading.get("/explain")
 def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
     """List the strongest challengers of the current plan, and where they differ from it."""
     with at.synced() as fold:
         return {"rivals": explain_challengers(fold.view, challengers), "words": at.study.explain()}
+
+
+@reading.get("/cases")
+def cases(at: Chosen) -> Any:
+    """List the cases that were played, the hardest first, with the mean and the spread of their totals."""
+    return {"cases": plain([one._asdict() for one in at.study.cases])}
 
 
 @reading.get("/forecast")
@@ -399,6 +417,7 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
                 "lease_until": trial.lease_until,
                 "source": trial.source,
                 "worker": trial.worker,
+                "cases": list(trial.cases),
             }
             for trial in trials
         ]
@@ -408,13 +427,13 @@ def ask(at: Chosen, who: Writer, body: Ask) -> Any:
 @writing.post("/trials/{number}/tell")
 def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
     """Report the scores of a trial."""
-    return {"outcome": at.study.tell(number, body.rewards)}
+    return {"outcome": at.study.tell(number, **body.model_dump())}
 
 
 @writing.post("/trials/{number}/fail")
 def fail(at: Chosen, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
     """Report that a trial failed."""
-    return {"outcome": at.study.fail(number, body.rewards, body.note)}
+    return {"outcome": at.study.fail(number, **body.model_dump())}
 
 
 @writing.post("/trials/{number}/renew")

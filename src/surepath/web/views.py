@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
@@ -17,7 +18,7 @@ from surepath.study.fold import Fold
 from surepath.study.status import status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
-from surepath.study.trial import FAILED, PARTIAL, RUNNING, WORST, TrialRow
+from surepath.study.trial import COMPLETE, FAILED, PARTIAL, RUNNING, WORST, TrialRow
 
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
 MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
@@ -40,6 +41,7 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
         "ruled_out": int((~learner.active).sum()),
         "sentence": sentence(mdp, learner, now.settled, now.certified_gap, now.ahead),
         "warnings": warnings(mdp, fold),
+        "notes": notes(fold),
     }
     record = now.as_dict()
     del record["storage"]  # the server's own affair
@@ -94,7 +96,7 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float, ahead: int = 0) -
 
 
 def warnings(mdp: MDP, fold: Fold) -> list[str]:
-    """List what people should know: noise that differs from what was declared, failures, exclusions."""
+    """List what needs somebody's attention: scores that contradict what was declared, options that keep failing."""
     learner: Any = fold.view
     messages = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
     found = messages[:MOST_FINDINGS_SHOWN]
@@ -112,6 +114,15 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
             f"{len(fold.ahead):,} results suffice once trial {fold.prefix + 1} is settled; report it, or cancel it if "
             f"nobody runs it any more"
         )
+    if fold.tally.refused:
+        found.append(f"scores of trials left out as too far apart to decide anything: {fold.tally.refused:,}")
+    return found
+
+
+def notes(fold: Fold) -> list[str]:
+    """List what is ordinary and belongs to the proof: trials that failed or were lost, options excluded."""
+    learner: Any = fold.view
+    found = []
     states, worst = fold.tally.states, fold.on_failure == WORST  # then a step that failed has its worst score
     if worst and (failed := states[FAILED] + states[PARTIAL]):
         trials = many(fold.prefix, "trial")
@@ -128,8 +139,6 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
         found.append(
             f"Of {many(fold.prefix, 'trial')}, {counts}: the proof assumes that this did not depend on their scores"
         )
-    if fold.tally.refused:
-        found.append(f"scores of trials left out as too far apart to decide anything: {fold.tally.refused:,}")
     if learner.excluded.any():
         out = int(learner.excluded.sum())
         are = "1 option is" if out == 1 else f"{out:,} options are"
@@ -204,34 +213,46 @@ def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
         "plan": {str(step): str(option) for step, option in mdp.plan(row.path).items()},
         "path": list(row.path),
         "rewards": list(row.rewards),
+        "total": sum(row.rewards) if row.state == COMPLETE else None,
         "asked": row.asked,
         "lease": row.lease,
         "told": row.told,
         "note": row.note,
+        "cases": list(row.cases),
+        "cost": row.cost,
+        "tries": row.tries,
     }
 
 
 def trials_page(
-    study: Study, fold: Fold, log: Reading, before: int | None, limit: int, state: str | None, text: str
+    study: Study, fold: Fold, log: Reading, before: int | None, limit: int, state: str | None, text: str, sort: str = ""
 ) -> dict[str, Any]:
-    """Return trials, newest first, below a number; with a filter at most SCANNED of them are read."""
+    """Return trials, newest first, below a number; with a filter at most SCANNED of them are read.
+
+    Sorted by their total, the first of the last SCANNED trials.
+    """
     mdp, last = study.mdp, log.last_number()
+    if sort:
+        first = max(1, last - SCANNED + 1)
+        rows = [row for row in scanned(log, first, last) if row.state == COMPLETE and _matches(mdp, row, state, text)]
+        rows.sort(key=lambda row: sum(row.rewards), reverse=sort == "total")
+        found = [plain(trial(mdp, row)) for row in rows[:limit]]
+        return {"trials": found, "total": last, "next": None, "searched": [first, last]}
     top = last if before is None else min(last, before - 1)
     low, found = top, []
-    wanted = text.casefold()
     if state == RUNNING:  # every running trial is in the fold's window
         rows = sorted((row for row in fold.window.values() if row.state == RUNNING and row.number <= top), reverse=True)
-        hits = [row for row in rows if _matches(mdp, row, None, wanted)]
+        hits = [row for row in rows if _matches(mdp, row, None, text)]
         found, low = hits[:limit], 0
         if len(hits) > limit:
             low = found[-1].number - 1
     else:
-        size = limit if state is None and not wanted else 1_000
+        size = limit if state is None and not text else 1_000
         while low > 0 and len(found) < limit and top - low < SCANNED:
             first = max(1, low - size + 1)
             for row in reversed(log.trials(first, low - first + 1)):
                 low = row.number - 1
-                if _matches(mdp, row, state, wanted):
+                if _matches(mdp, row, state, text):
                     found.append(row)
                     if len(found) == limit:
                         break
@@ -245,6 +266,25 @@ def trials_page(
     }
 
 
+def scanned(log: Reading, first: int, last: int) -> Iterator[TrialRow]:
+    """Read trials page by page."""
+    while first <= last:
+        rows = log.trials(first, min(1_000, last - first + 1))
+        if not rows:
+            return
+        yield from rows
+        first = rows[-1].number + 1
+
+
+def scores_of(mdp: MDP, log: Reading, stage: int, option: str) -> dict[str, Any]:
+    """Return the scores that an option of a step had in the last SCANNED trials."""
+    last = log.last_number()
+    first = max(1, last - SCANNED + 1)
+    rows = (row for row in scanned(log, first, last) if stage < len(row.rewards))
+    found = [row.rewards[stage] for row in rows if mdp.action_label(row.path[stage]) == option]
+    return {"scores": rounded(found), "searched": last - first + 1, "all": first == 1}
+
+
 def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:
     """Return the trials that a request asked for."""
     rows = log.trials_of_request(request)
@@ -252,11 +292,12 @@ def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:
 
 
 def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
+    wanted = wanted.casefold()
     if state is not None and row.state != state:
         return False
     if not wanted:
         return True
-    words = [row.worker, row.note, row.source, *(mdp.action_label(arc) for arc in row.path)]
+    words = [row.worker, row.note, row.source, *row.cases, *(mdp.action_label(arc) for arc in row.path)]
     return any(wanted in word.casefold() for word in words)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import pickle
 import re
-import time
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -293,11 +292,24 @@ def test_scores_that_cover_several_steps_are_read_in_their_places() -> None:
     assert read_rewards(two, path, [0.25]).tolist() == [0.25]
 
 
+class Counted(str):
+    """A name that counts how often names are compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+    def __str__(self) -> str:
+        return self
+
+
 @pytest.mark.parametrize("depends", ["none", "previous"])
-def test_many_options_cost_no_more_than_their_number(depends: str) -> None:
-    """Once it compared each name with all before it: a minute for these."""
-    options = [f"option {i}" for i in range(45_000)]
-    begun = time.process_time()
+def test_many_options_are_not_compared_with_each_other(depends: str) -> None:
+    options = [Counted(f"option {i}") for i in range(2_000)]
     mdp = MDP.from_steps({"a": options, "b": ["x"]}, depends, costs={"a": dict.fromkeys(options, 1.0)})
-    assert time.process_time() - begun < 15
-    assert mdp.n_arcs == 45_000 + (45_000 if depends == "previous" else 1)
+    assert mdp.n_arcs == 2_000 + (2_000 if depends == "previous" else 1)
+    assert Counted.compared < 20 * len(options)

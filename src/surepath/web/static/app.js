@@ -1,8 +1,9 @@
 // Which page to show: the login, the list of studies, or one study.
 
 import { get, hasToken, keepToken } from "/static/api.js";
+import { openBeside } from "/static/beside.js";
 import { h, set } from "/static/dom.js";
-import { openStudy } from "/static/study.js";
+import { badge, openStudy } from "/static/study.js";
 import { atMost, number, plural } from "/static/words.js";
 
 const main = document.getElementById("main");
@@ -69,9 +70,7 @@ async function list(mine) {
     const facts = h("p", { class: "facts" }, "…");
     get("status", { study: name }).then((status) => {
       const gap = status.certified_gap === null ? "nothing proven yet" : `proven within ${atMost(status.certified_gap)}`;
-      const doubt = status.findings.length > 0;
-      set(facts, h("span", { class: `badge ${doubt ? "doubt" : status.done ? "done" : ""}` }, doubt ? "In doubt" : status.done ? (status.certified_gap === null ? "Stopped" : "Proven") : status.trials ? "Running" : "New"),
-        ` ${plural(status.trials, "trial")}, ${gap}, asked for ${number(status.epsilon)}`);
+      set(facts, badge(status), ` ${plural(status.settled, "trial")}, ${gap}, asked for ${number(status.epsilon)}`);
     }).catch((error) => { facts.textContent = error.message; });
     return h("li", { class: "card" }, h("a", { href: `#${new URLSearchParams({ study: name })}` }, name), facts);
   });
@@ -89,7 +88,8 @@ async function show() {
     if (study === null) { await list(mine); return; }
     const session = await get("session");
     if (mine !== shown) return;
-    const opened = await openStudy({ name: study, mayWrite: session.role === "write", main, where, live });
+    const beside = fragment().get("beside");
+    const opened = beside ? await openBeside({ names: [study, beside], main, where, live }) : await openStudy({ name: study, mayWrite: session.role === "write", main, where, live });
     if (mine === shown) { leave = opened; return; }
     opened?.(); // somebody went elsewhere meanwhile, and this has drawn over it
     await show();

@@ -60,6 +60,7 @@ export class Gap {
       return `${i ? `${step}L` : `M${LEFT} ${y(epsilon).toFixed(1)}L`}${x(n).toFixed(1)} ${y(epsilon).toFixed(1)}`;
     }).join("");
     const epsilon = points.at(-1)[2], [end, now] = proven.at(-1);
+    const rises = points.filter((point, i) => this.rose(i)).slice(-40);
     const ticksY = ticks(low, high), ticksX = even(last);
     this.cursor = s("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden" });
     this.spot = s("circle", { class: "spot", r: 4.5, visibility: "hidden" });
@@ -72,6 +73,8 @@ export class Gap {
       proven[0][0] > 1 && x(proven[0][0]) > LEFT + 8 ? s("rect", { class: "nothing", x: LEFT, y: TOP, width: x(proven[0][0]) - LEFT, height: HEIGHT - TOP - BOTTOM }) : "",
       x(proven[0][0]) > LEFT + 96 ? s("text", { x: (LEFT + x(proven[0][0])) / 2, y: HEIGHT / 2, "text-anchor": "middle" }, "nothing proven") : "",
       s("path", { class: "area", d: area }), asked ? s("path", { class: "asked", d: asked }) : "", s("path", { class: "line", d: line }),
+      rises.map(([n, gap]) => s("path", { class: "rise", d: `M${x(n).toFixed(1)} ${(y(gap) - 6).toFixed(1)}l-5 -8h10z` }, s("title", {}, `after ${plural(n, "trial")}: the plan changed here`))),
+      rises.length ? s("text", { class: "rise-label", x: width - RIGHT, y: TOP + 8, "text-anchor": "end" }, "▾ the plan changed here") : "",
       s("circle", { class: "end", cx: x(end), cy: y(now), r: 4.5 }),
       epsilon > 0 ? s("text", { class: "asked-label", x: LEFT + 6, y: y(epsilon) - 6 }, `asked for: ${number(epsilon)}`) : "",
       this.cursor, this.spot);
@@ -90,6 +93,12 @@ export class Gap {
   summary(proven, epsilon) {
     const [[first, was]] = proven, [last, now] = proven.at(-1);
     return `Proven gap over trials: ${atMost(was)} after ${count(first)}, ${atMost(now)} after ${count(last)}; asked for ${number(epsilon)}.`;
+  }
+
+  // Whether the gap rose at a point because the plan is another than before.
+  rose(i) {
+    const [, gap, , plan] = this.points[i], [, before, , other] = this.points[i - 1] ?? [];
+    return i > 0 && gap !== null && before !== null && gap > 1.02 * before && plan !== other;
   }
 
   near(n) {
@@ -125,7 +134,7 @@ export class Gap {
     this.cursor.setAttribute("visibility", "visible");
     this.spot.setAttribute("visibility", gap === null ? "hidden" : "visible");
     if (gap !== null) { this.spot.setAttribute("cx", x(n)); this.spot.setAttribute("cy", y(gap)); }
-    const words = `after ${plural(n, "trial")}: ${gap === null ? "nothing proven" : `within ${atMost(gap)}`}`;
+    const words = `after ${plural(n, "trial")}: ${gap === null ? "nothing proven" : `within ${atMost(gap)}`}${this.rose(this.points.findIndex(([other]) => other === n)) ? "; the plan changed here" : ""}`;
     this.tip.hidden = false;
     setText(this.tip, words);
     if (aloud) setText(this.said, `${words}, asked for ${number(epsilon)}`);

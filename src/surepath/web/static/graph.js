@@ -1,7 +1,7 @@
 // The layered graph: the current plan bold, options ruled out greyed, width by visits.
 
 import { h, s, set } from "/static/dom.js";
-import { curve, heightAt, place, shortfall } from "/static/layout.js";
+import { curve, heightAt, place, shortfall, SIDE } from "/static/layout.js";
 import { count, number, plural } from "/static/words.js";
 
 const KINDS = ["open", "out", "excluded", "known"];
@@ -9,10 +9,11 @@ const MANY = 600; // arcs beyond which each is drawn fainter and thinner
 const NEAR = 14; // pixels within which the pointer means an arc
 
 export class Graph {
-  constructor(box, tip, choose) {
+  constructor(box, tip, hint) {
     this.box = box;
     this.tip = tip;
-    this.choose = choose;
+    this.hint = hint; // says which steps are in view where not all are
+    box.addEventListener("scroll", () => this.sideways(), { passive: true });
     this.lit = null;
     box.addEventListener("pointermove", (event) => this.point(event));
     box.addEventListener("pointerleave", () => this.light(null));
@@ -38,6 +39,8 @@ export class Graph {
     this.drawn = this.box.clientWidth;
     const layout = place(graph, this.drawn || 800);
     this.layout = layout;
+    this.svg = null;
+    if (!this.drawn) return; // hidden; drawn when it is shown
     this.layers = { out: s("g", {}), open: s("g", {}), plan: s("g", {}) };
     this.marks = s("g", {});
     this.byArc = new Map();
@@ -46,7 +49,7 @@ export class Graph {
       this.byArc.set(one.arc, one);
     }
     const names = graph.steps.slice(graph.first, graph.last + 1).map((step, i) => s("text", {
-      class: "step", x: layout.nodes[0].x + (i + 0.5) * layout.column, y: 18, "text-anchor": "middle" },
+      class: "step", x: layout.nodes[0].x + (i + (layout.lone ? 0.5 : 1)) * layout.column, y: 18, "text-anchor": "middle" },
     short(graph.named_steps ? step : `step ${step}`, layout.column / 7.6)));
     this.nodeMarks = new Map();
     const nodes = s("g", { class: "nodes", "aria-hidden": "true" });
@@ -67,9 +70,21 @@ export class Graph {
     const first = layout.arcs.find((one) => this.plan.has(one.arc)) ?? layout.arcs[0];
     first.path.setAttribute("tabindex", 0);
     this.focusable = first;
+    this.sideways();
+  }
+
+  // Say which steps are in view, where the graph is wider than its box.
+  sideways() {
+    const { box, graph, layout } = this, wider = box.scrollWidth > box.clientWidth + 4;
+    box.classList.toggle("more", wider && box.scrollLeft + box.clientWidth < box.scrollWidth - 4);
+    this.hint.hidden = !wider;
+    if (!wider) return;
+    const steps = graph.last - graph.first + 1, at = (x) => Math.max(0, Math.min(steps - 1, Math.floor((x - SIDE) / layout.column)));
+    this.hint.textContent = `Steps ${at(box.scrollLeft + layout.column / 2) + graph.first + 1} to ${at(box.scrollLeft + box.clientWidth - layout.column / 2) + graph.first + 1} of ${graph.steps.length} are in view; scroll sideways for the others.`;
   }
 
   style(arcs) {
+    if (!this.svg) return;
     const most = Math.max(1, ...this.values.visits);
     if (most > 1.3 * (this.most ?? 0) || most < (this.most ?? 0)) { this.most = most; arcs = this.layout.arcs; }
     this.below = null;
@@ -78,7 +93,8 @@ export class Graph {
       const planned = this.plan.has(one.arc);
       one.path.setAttribute("class", `arc ${kind}${planned ? " plan" : ""}${visits ? "" : " untried"}`);
       const wide = 0.8 + (this.layout.arcs.length > MANY ? 2 : 5) * Math.sqrt(visits / this.most);
-      one.path.setAttribute("stroke-width", (planned ? Math.max(3, wide) : Math.min(wide, kind === "out" ? 2 : 9)).toFixed(2));
+      one.wide = planned ? Math.max(3, wide) : Math.min(wide, kind === "out" ? 2 : 9);
+      one.path.setAttribute("stroke-width", one.wide.toFixed(2));
       one.path.setAttribute("aria-label", this.words(one).join(". "));
       const layer = planned ? this.layers.plan : kind === "out" || kind === "excluded" ? this.layers.out : this.layers.open;
       if (one.path.parentNode !== layer) layer.append(one.path);
@@ -88,7 +104,7 @@ export class Graph {
     for (const [node, mark] of this.nodeMarks) mark.setAttribute("class", on.has(node) ? "on" : "");
     set(this.marks, this.layout.arcs.filter((one) => one.parallel > 1 && one.parallel <= 12 && this.layout.column > 70).map((one) =>
       s("text", { class: `option ${this.plan.has(one.arc) ? "plan" : KINDS[this.values.state[one.index]]}`, "aria-hidden": "true", "text-anchor": "middle",
-        x: (one.from.x + one.to.x) / 2, y: heightAt(one, (one.from.x + one.to.x) / 2) - 5 }, short(one.label, this.layout.column / 7))));
+        x: (one.from.x + one.to.x) / 2, y: heightAt(one, (one.from.x + one.to.x) / 2) - 4 - one.wide / 2 }, short(one.label, this.layout.column / 7))));
   }
 
   update(arcs, bestPath) {

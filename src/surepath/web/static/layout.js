@@ -1,7 +1,7 @@
 // Where nodes and arcs of the layered graph go. Stages from left to right, the states of a stage one above the other.
 
 export const TOP = 44, SIDE = 26;
-const ROW = 34, FAN = 26, EXCLUDED = 2; // the last: a state of an option, as the server numbers them
+const ROW = 34, FAN = 30, EXCLUDED = 2; // the last: a state of an option, as the server numbers them
 
 // Arcs of the last stage all lead to one end; drawn so they would lie on top of each other. Each option gets an end of
 // its own, unless there are too many.

@@ -1,12 +1,15 @@
-// One study: what is proven, the graph, the gap, challengers, workers and trials, kept up to date.
+// One study: what is proven, the options, the gap, challengers, workers and trials, kept up to date.
 
 import { blob, get, listen } from "/static/api.js";
 import { TrialForm } from "/static/trial_form.js";
 import { card, h, set, setText, throttle } from "/static/dom.js";
 import { Gap } from "/static/gap.js";
 import { Graph, legend, zoom } from "/static/graph.js";
+import { Heat, histogram } from "/static/heat.js";
 import { Trials } from "/static/trials.js";
 import { atMost, count, number, plans, plural, span } from "/static/words.js";
+
+const MANY_STEPS = 12; // beyond which the options are first shown as a table, and the plan in several columns
 
 export async function openStudy({ name, mayWrite, main, where, live }) {
   const query = { study: name }, ending = new AbortController();
@@ -16,10 +19,22 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   set(where, h("a", { href: "#all" }, "Studies"), h("span", { "aria-hidden": "true" }, " / "), h("h1", {}, name));
 
   // What is proven.
-  const badge = h("span", {}), sentence = h("p", { class: "sentence", role: "status" }), facts = h("dl", { class: "facts" });
+  const head = h("div", {}), sentence = h("p", { class: "sentence", role: "status" }), facts = h("div", {});
   const download = h("button", { type: "button", onclick: () => save().catch((error) => { said.textContent = error.message; }) }, "Download the certificate");
   const said = h("p", { class: "wrong", role: "alert" });
-  const hero = h("section", { class: "hero", "aria-label": "What is proven" }, badge, sentence, facts, h("div", { class: "buttons" }, download), said);
+  const share = h("button", { type: "button", title: "The address of this study; whoever opens it needs a token", onclick: async () => {
+    const link = `${location.origin}${location.pathname}#${new URLSearchParams({ study: name })}`;
+    try { await navigator.clipboard.writeText(link); share.textContent = "Link copied"; } catch { prompt("The link to this study:", link); }
+    setTimeout(() => { share.textContent = "Copy the link"; }, 2000);
+  } }, "Copy the link");
+  const compare = h("label", { class: "compare", hidden: true }, "Beside ");
+  get("studies").then(({ studies }) => {
+    const others = studies.filter((other) => other !== name);
+    compare.hidden = !others.length;
+    compare.append(h("select", { onchange: (event) => { location.hash = new URLSearchParams({ study: name, beside: event.target.value }); } },
+      h("option", { value: "" }, "another study"), others.map((other) => h("option", {}, other))));
+  }).catch(() => {});
+  const hero = h("section", { class: "hero", "aria-label": "What is proven" }, head, sentence, facts, h("div", { class: "buttons" }, download, share, h("button", { type: "button", onclick: () => print() }, "Print"), compare), said);
   async function save() {
     said.textContent = "";
     const link = h("a", { href: URL.createObjectURL(await blob("certificate", query)), download: "certificate.json" });
@@ -27,15 +42,37 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  // The graph and the gap.
+  // The options, as a table or as a graph, and the gap.
   const graphBox = h("div", { class: "graph scroll" }), graphTip = h("div", { class: "tip", hidden: true }), zoomBox = h("div", {});
-  const graph = new Graph(graphBox, graphTip);
+  const graphHint = h("p", { class: "muted sideways", hidden: true });
+  const graph = new Graph(graphBox, graphTip, graphHint);
+  const heatBox = h("div", {}), chosen = h("div", { class: "chosen", role: "status" });
+  const heat = new Heat(heatBox, showScores);
+  const asGraph = h("div", {}, h("div", { class: "over" }, graphBox, graphTip), graphHint, legend());
+  const views = ["Graph", "Table"].map((view) => h("button", { type: "button", onclick: () => choose(view === "Table") }, view));
+  let table = status.best_path.length > MANY_STEPS;
+  function choose(wanted) {
+    table = wanted;
+    asGraph.hidden = table;
+    heatBox.hidden = !table;
+    views.forEach((button, i) => button.setAttribute("aria-pressed", (i === 1) === table));
+    if (graph.graph) { if (table) heat.draw(graph); else graph.draw(); }
+  }
+  async function showScores(option) {
+    set(chosen, h("p", { class: "muted" }, "Reading the scores …"));
+    try {
+      const found = await get("scores", { ...query, stage: option.stage, option: option.label });
+      set(chosen, h("h3", {}, `${option.label} at ${option.step}`), h("p", { class: "muted" }, option.words), histogram(found.scores, "score"),
+        found.all ? null : h("p", { class: "muted" }, `Of the last ${count(found.searched)} trials.`));
+    } catch (error) { set(chosen, h("p", { class: "wrong" }, error.message)); }
+  }
   const gapBox = h("div", { class: "gap" }), gapTip = h("div", { class: "tip", hidden: true }), gapNote = h("p", { class: "muted" });
   const gap = new Gap(gapBox, gapTip);
   let stages = {};
   async function loadGraph() {
     const found = await get("graph", { ...query, ...stages });
     graph.load(found);
+    if (table) heat.draw(graph);
     set(zoomBox, zoom(found, (first, last) => { stages = { first, last }; loadGraph(); }));
   }
   async function loadGap() {
@@ -46,13 +83,20 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   }
 
   // What is beside them.
-  const plan = h("tbody", {}), total = h("p", { class: "muted" });
+  const plan = h("div", { class: "plans" }), total = h("p", { class: "muted" });
   const rivals = h("ol", { class: "rivals" }), rivalNote = h("p", { class: "muted" }), forecast = h("p", {});
   const warnings = h("ul", { class: "warnings" }), warned = card("Warnings", { class: "warned", hidden: true }, warnings);
-  const workers = h("div", {});
+  const notes = h("ul", { class: "warnings muted" });
+  const workers = h("div", {}), cases = h("tbody", {}), hard = card("Hard cases", { hidden: true }, h("p", { class: "muted" }, "Total beside what the plans that were played score on average."), h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of hard cases" }, h("table", {}, h("thead", {}, h("tr", {}, ["Case", "Trials", "Beside", "Spread"].map((title) => h("th", { scope: "col" }, title)))), cases)));
+  async function loadCases() {
+    const found = (await get("cases", query)).cases;
+    hard.hidden = !found.length;
+    set(cases, found.slice(0, 20).map((one) => h("tr", {}, h("th", { scope: "row" }, one.case), h("td", { class: "num" }, count(one.trials)), h("td", { class: "num" }, number(one.beside)), h("td", { class: "num" }, one.spread === null ? "–" : number(one.spread)))));
+  }
   async function loadRivals() {
     const [found, ahead] = await Promise.all([get("explain", query), get("forecast", query)]);
-    set(rivals, found.rivals.map((rival) => h("li", {}, h("strong", {}, atMost(rival.bound)), h("div", {}, differs(rival)))));
+    const most = Math.max(1e-300, status.epsilon, ...found.rivals.map((rival) => rival.bound));
+    set(rivals, found.rivals.map((rival) => challenger(rival, most, status.epsilon)));
     setText(rivalNote, found.rivals.length ? "" : status.certified_gap === null ? "Challengers are named once every option has a score." : "No plan that is left can be better.");
     setText(forecast, ahead.words || "A forecast comes with the first proven gap.");
     if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
@@ -61,30 +105,28 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   const trialForm = mayWrite ? new TrialForm(name, () => trials.first()) : null;
   const trials = new Trials(name, trialForm ? (trial) => trialForm.open(trial) : null);
 
+  const planned = card("Current plan", {}, plan, total), many = status.best_path.length > MANY_STEPS;
+  const challengers = card("Challengers", {}, h("p", { class: "muted" }, "By how much each may still be better than the current plan, and what it changes. The first is the proven gap."), rivals, rivalNote);
   set(main, hero, warned,
-    card("Options", { class: "wide" }, h("div", { class: "over" }, graphBox, graphTip), legend(), zoomBox),
+    card("Options", { class: "wide" }, h("div", { class: "views", role: "group", "aria-label": "How to show the options" }, views), asGraph, heatBox, zoomBox, chosen),
+    many ? planned : null,
     h("div", { class: "columns" },
-      card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote),
-      card("Current plan", {}, h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of the current plan" }, h("table", { class: "planned" }, h("thead", {}, h("tr", {}, ["Step", "Option", status.worth ? "Worth" : "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), plan)), total),
-      card("Challengers", {}, h("p", { class: "muted" }, "How much better each may still be than the current plan, and where it differs."), rivals, rivalNote),
-      h("div", { class: "stack" }, trialForm?.element, card("Forecast", {}, forecast), card("Workers", {}, workers))),
+      h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote), many ? card("Forecast", {}, forecast) : challengers),
+      h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), hard, card("Workers", {}, workers, notes))),
     trials.element);
 
   function show() {
-    const doubt = status.findings.length > 0;
-    badge.className = `badge ${doubt ? "doubt" : status.done ? "done" : ""}`;
-    setText(badge, doubt ? "In doubt" : status.done ? (status.certified_gap === null ? "Stopped" : "Proven") : status.certified_gap !== null ? "Running" : status.trials ? "Gathering" : "New");
+    set(head, badge(status));
     setText(sentence, status.sentence);
-    const items = [["Trials", count(status.trials)], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)],
-      ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
-    set(facts, items.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+    set(facts, factsOf(status));
     download.hidden = status.certified_gap === null;
-    set(plan, status.plan.map((row) => h("tr", {}, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
-      h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits)))));
-    setText(total, !status.settled ? "No score yet: until there are some, this plan is as good as any other." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
+    set(plan, !status.settled ? [] : planTables(status));
+    setText(total, !status.settled ? "There is none yet: it begins with the first score." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
+    trials.plan = status.best_path;
     trialForm?.rest(status.done);
     warned.hidden = !status.warnings.length;
     set(warnings, status.warnings.map((text) => h("li", {}, text)));
+    set(notes, status.notes.map((text) => h("li", {}, text)));
     showWorkers();
   }
 
@@ -97,10 +139,11 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     notes.length ? h("p", { class: "muted" }, notes.join("; "), ".") : null);
   }
 
+  choose(table);
   show();
   const quiet = (work) => () => Promise.resolve(work()).catch(() => {});
-  const later = [throttle(quiet(loadRivals), 2000), throttle(quiet(() => trials.refresh()), 1000)];
-  await Promise.all([loadGraph(), loadGap(), loadRivals(), trials.load()]);
+  const later = [throttle(quiet(loadRivals), 2000), throttle(quiet(() => trials.refresh()), 1000), throttle(quiet(loadCases), 5000)];
+  await Promise.all([loadGraph(), loadGap(), loadRivals(), loadCases(), trials.load()]);
 
   // Deltas hold absolute numbers, so one that begins at or before what is drawn can be applied; a gap is read anew.
   const reload = throttle(quiet(() => Promise.all([loadGraph(), loadGap()])), 1000);
@@ -118,6 +161,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       if (event.arcs && event.since <= graph.graph.change) {
         graph.graph.change = Math.max(graph.graph.change, event.change);
         if (!graph.update(event.arcs, status.best_path)) reload();
+        else if (table) heat.draw(graph);
       } else if (event.change > graph.graph.change) reload();
       if (was.change !== status.change) later.forEach((run) => run());
     },
@@ -126,14 +170,40 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   return () => { ending.abort(); graph.close(); gap.close(); };
 }
 
-// Where a challenger differs from the current plan, the least tried steps first.
-function differs(rival) {
+// How far a study is, in a word.
+export function badge(status) {
+  const doubt = status.findings.length > 0, proven = status.certified_gap !== null;
+  return h("span", { class: `badge ${doubt ? "doubt" : status.done ? "done" : ""}` }, doubt ? "In doubt" : status.done ? (proven ? "Proven" : "Stopped") : proven ? "Running" : status.settled ? "Gathering" : "New");
+}
+
+export function factsOf(status) {
+  const items = [["Trials", [count(status.settled), status.states.running ? h("small", {}, ` + ${count(status.states.running)} running`) : null]], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)],
+    ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
+  return h("dl", { class: "facts" }, items.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+}
+
+// The current plan, whole; many steps in several tables beside each other.
+export function planTables(status, marked = () => false) {
+  const rows = status.plan.map((row) => h("tr", { class: marked(row) ? "marked" : null }, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
+    h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits))));
+  const tables = rows.length > MANY_STEPS ? 3 : 1, size = Math.ceil(rows.length / tables);
+  return Array.from({ length: tables }, (_, i) => h("table", { class: "planned" },
+    h("thead", {}, h("tr", {}, ["Step", "Option", status.worth ? "Worth" : "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows.slice(i * size, (i + 1) * size))));
+}
+
+// A challenger as a bar, with a mark where what was asked for lies, and what it changes in one line; opened, step by step.
+function challenger(rival, most, epsilon) {
   const least = (one) => Math.min(one.visits, one.current_visits);
   const steps = rival.differs.slice().sort((a, b) => least(a) - least(b));
+  const bar = h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "fill" }), epsilon > 0 ? h("span", { class: "mark" }) : null);
+  bar.style.setProperty("--long", `${(100 * Math.max(0, rival.bound)) / most}%`);
+  bar.style.setProperty("--mark", `${(100 * epsilon) / most}%`);
+  const changes = steps.map((one) => (one.same_option ? `${one.step}: ${one.option} after another option` : `${one.step}: ${one.option} for ${one.instead_of}`));
   const estimated = Math.abs(rival.estimate) <= 1e-6 * rival.bound ? "Estimated just as good so far" : `Estimated ${number(Math.abs(rival.estimate))} worse so far`;
-  return [`${estimated}; may still be better by up to ${atMost(rival.bound)}. It takes`, h("ul", {}, steps.slice(0, 4).map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option),
-    one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.current_visits)} times`)),
-  steps.length > 4 ? h("li", {}, `and ${plural(steps.length - 4, "step")} more`) : null)];
+  return h("li", {}, h("strong", {}, atMost(rival.bound)), h("details", {},
+    h("summary", { "aria-label": `May still be better by up to ${atMost(rival.bound)}: ${changes.join("; ")}` }, bar, h("span", { class: "changes" }, changes.join("; "))),
+    h("p", { class: "muted" }, `${estimated}; may still be better by up to ${atMost(rival.bound)}. It takes`),
+    h("ul", {}, steps.map((one) => h("li", {}, `${one.step}: `, h("b", {}, one.option), one.same_option ? " after another option" : ` in place of ${one.instead_of}`, `, tried ${count(one.visits)} and ${count(one.current_visits)} times`)))));
 }
 
 /* How worth is counted where costs enter it, and what the trials have cost. */

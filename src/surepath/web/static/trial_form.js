@@ -46,7 +46,7 @@ export class TrialForm {
       this.finish(`Trial ${trial.number}: ${outcome === "late" ? "its lease had run out, or it was cancelled: the result is kept in the log and does not count" : "scores recorded"}.`);
     };
     set(this.place, h("form", { onsubmit: (event) => { event.preventDefault(); this.act(tell); } },
-      h("h3", { tabindex: -1 }, `Trial ${trial.number}`),
+      h("h3", { tabindex: -1 }, `Trial ${trial.number}${trial.cases.length ? ` on case ${trial.cases.join(", ")}` : ""}`),
       h("table", { class: "entry" }, h("thead", {}, h("tr", {}, ["Step", "Option", "Score"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows)),
       h("div", { class: "buttons" }, button("Record scores", null, "main"),
         button("Cancel it", async () => { await post(path("cancel"), this.query); this.finish(`Trial ${trial.number} is cancelled.`); })),

@@ -1,16 +1,20 @@
 // Trials by page, newest first, with a filter.
 
-import { get } from "/static/api.js";
+import { blob, get } from "/static/api.js";
 import { card, h, set } from "/static/dom.js";
 import { clock, count, number, plural } from "/static/words.js";
 
 const STATES = ["running", "complete", "partial", "failed", "expired", "cancelled"];
 const LIMIT = 25;
 
+const LONG = 12; // steps beyond which a row shows only where a plan differs from the current one
+
 export class Trials {
   constructor(name, report) {
     this.name = name;
     this.report = report;
+    this.plan = []; // the current one, arc by arc
+    this.sort = "";
     this.before = [null]; // the pages on the way here
     this.body = h("tbody", {});
     this.note = h("p", { class: "muted", role: "status" });
@@ -18,10 +22,12 @@ export class Trials {
     this.text = h("input", { type: "search", placeholder: "option, worker or note", maxlength: 200 });
     this.newer = h("button", { type: "button", onclick: () => { this.before.pop(); this.load(); } }, "← Newer");
     this.older = h("button", { type: "button", onclick: () => { this.before.push(this.next); this.load(); } }, "Older →");
+    const save = (format) => h("button", { type: "button", onclick: () => this.save(format) }, format === "csv" ? "Export CSV" : "JSON lines");
     const form = h("form", { class: "filter", role: "search", onsubmit: (event) => { event.preventDefault(); this.first(); } },
-      h("label", {}, "State ", this.state), h("label", {}, "Containing ", this.text), h("button", {}, "Filter"));
-    const head = ["Trial", "State", "Plan and scores", "Worker", "Reported"].map((title) => h("th", { scope: "col" }, title));
-    head.push(h("td", {}));
+      h("label", {}, "State ", this.state), h("label", {}, "Containing ", this.text), h("button", {}, "Filter"), h("span", { class: "export" }, save("csv"), save("jsonl")));
+    this.heads = [["Trial", ""], ["State"], ["Total", "total"], ["Plan and scores"], ["Worker"], ["Reported"]].map(([title, sort]) => h("th", { scope: "col" },
+      sort === undefined ? title : h("button", { type: "button", class: "sort", "data-sort": sort, onclick: () => { this.sort = this.sort === sort && sort ? `-${sort}` : sort; this.first(); } }, title)));
+    const head = [...this.heads, h("td", {})];
     this.element = card("Trials", { class: "wide" }, form,
       h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of trials" }, h("table", { class: "trials" }, h("thead", {}, h("tr", {}, head)), this.body)),
       h("div", { class: "pages" }, this.newer, this.older, this.note));
@@ -32,33 +38,50 @@ export class Trials {
   // New trials change only the newest page.
   refresh() { return this.before.length === 1 ? this.load() : null; }
 
+  async save(format) {
+    try {
+      const link = h("a", { href: URL.createObjectURL(await blob("export", { study: this.name, format })), download: `${this.name}.${format}` });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    } catch (error) { this.note.textContent = error.message; }
+  }
+
   async load() {
     const before = this.before.at(-1), turn = this.turn = (this.turn ?? 0) + 1;
     let page;
     try {
-      page = await get("trials", { study: this.name, before, limit: LIMIT, state: this.state.value, text: this.text.value.trim() });
+      page = await get("trials", { study: this.name, before, limit: LIMIT, state: this.state.value, text: this.text.value.trim(), sort: this.sort });
     } catch (error) {
       if (turn === this.turn) this.note.textContent = error.message;
       return;
     }
     if (turn !== this.turn) return; // another page or filter was asked for meanwhile
     this.next = page.next;
+    for (const head of this.heads) {
+      const sort = head.firstChild.dataset?.sort;
+      if (sort !== undefined) head.setAttribute("aria-sort", this.sort.replace("-", "") !== sort ? "none" : sort === "" || !this.sort.startsWith("-") ? "descending" : "ascending");
+    }
     this.newer.disabled = this.before.length === 1;
     this.older.disabled = page.next === null;
     set(this.body, page.trials.map((trial) => this.row(trial)));
     const filtered = this.state.value || this.text.value.trim();
     if (!page.total) this.note.textContent = "No trial yet. Workers begin with study.ask(), or ask for one here.";
     else if (!page.trials.length) this.note.textContent = page.next === null ? "No trial matches." : `None of the trials ${count(page.searched[0])} to ${count(page.searched[1])} matches; older ones may.`;
-    else this.note.textContent = filtered ? `${plural(page.trials.length, "match", "matches")} on this page` : `${count(page.trials.at(-1).number)} to ${count(page.trials[0].number)} of ${count(page.total)}`;
+    else if (this.sort) this.note.textContent = `The ${count(page.trials.length)} ${this.sort.startsWith("-") ? "smallest" : "largest"} totals of ${page.searched[0] > 1 ? `the last ${count(page.searched[1] - page.searched[0] + 1)}` : "all"} trials`;
+    else this.note.textContent = filtered ? `${plural(page.trials.length, "match", "matches")} on this page` : `Trials ${count(page.trials.at(-1).number)} to ${count(page.trials[0].number)}`;
   }
 
   row(trial) {
-    const options = Object.values(trial.plan).map((option, i) => [i ? " › " : null, h("span", { class: "taken" }, option,
-      i < trial.rewards.length ? h("b", {}, ` ${number(trial.rewards[i])}`) : null)]).flat();
-    const extra = [trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null].filter(Boolean).join(": ");
+    const steps = Object.entries(trial.plan).map(([step, option], i) => ({ step, option, score: i < trial.rewards.length ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
+    const taken = ({ step, option, score }, named) => h("span", { class: "taken" }, named ? h("span", { class: "muted" }, `${step}: `) : null, option, score === null ? null : h("b", {}, ` ${number(score)}`));
+    const joined = (list, named) => list.map((one, i) => [i ? (named ? ", " : " › ") : null, taken(one, named)]).flat();
+    const changed = steps.filter((one) => !one.same), long = steps.length > LONG;
+    const options = !long ? joined(steps) : h("details", {}, h("summary", {}, changed.length ? [`differs in ${plural(changed.length, "step")}: `, joined(changed.slice(0, 3), true), changed.length > 3 ? " …" : null] : "the current plan"), h("p", {}, joined(steps, true)));
+    const extra = [trial.cases.length ? `case ${trial.cases.join(", ")}` : null, trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null, trial.cost === null ? null : `cost ${number(trial.cost)}`].filter(Boolean).join(": ");
     return h("tr", { "data-trial": trial.number },
       h("th", { scope: "row" }, count(trial.number)),
       h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state)),
+      h("td", { class: "num" }, trial.total === null ? "" : number(trial.total)),
       h("td", { class: "plan" }, options, extra ? h("span", { class: "extra", title: extra }, extra) : null),
       h("td", {}, trial.worker),
       h("td", { class: "when" }, trial.told ? clock(trial.told) : `until ${clock(trial.lease)}`),

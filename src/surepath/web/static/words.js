@@ -30,9 +30,8 @@ export function span(seconds) {
 }
 
 export function clock(seconds) {
-  const date = new Date(seconds * 1000), today = new Date();
-  const time = date.toLocaleTimeString("en-GB");
-  return date.toDateString() === today.toDateString() ? time : `${date.toLocaleDateString("en-CA")} ${time}`;
+  const date = new Date(seconds * 1000);
+  return `${date.toLocaleDateString("en-CA")} ${date.toLocaleTimeString("en-GB")}`;
 }
 
 // How many plans there are, from the natural logarithm of their number.

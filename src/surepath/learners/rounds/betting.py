@@ -1,0 +1,271 @@
+"""The bound where only the range of scores is known: bets against predictions made before a score.
+
+Scores count in [0, 1]. In the order asked, each gets a prediction yhat from what precedes it; r = y - yhat. For a pair
+z, g = z^T W_j x is the weight of a score in z^T theta_j. With a weight a_j of each round that is known at its start,
+C = sum a_j, D = sum a_j z^T theta_j / C, kappa(x) = -log(1 - x) - x and tilts l with weights w fixed in advance,
+
+    G(q | p) = D + y / C,    sum_l w_l exp(l y - K(l)) = 1 / (delta prior(p | q)),    K(l) = sum kappa(l a_j g r),
+
+holds as the bound of `bound.py` does, for any law of scores in the range, if l a_j |g| c <= 1 for the reach c of every
+score: how far above its prediction it can be where g > 0, or below where g < 0. So a_j = 1 / max(max |g| c, 0.35 tau_j)
+and tilts below 1. K is bounded by sums of powers of r over the plays of each plan (docs, "End scores").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp, log, log1p
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from surepath._checks import FloatArray, IntArray
+from surepath.kernels.jit import hot_kernel, kernel
+from surepath.learners.rounds.bound import Prior, prior_cost
+from surepath.learners.rounds.fit import Blocks, Fit, Round
+
+PENALTIES = (0.3, 3.0, 30.0, 300.0)  # on arcs
+FREE = 0.1  # on what is common to all scores
+CLIP = 0.2  # in the first round predictions stay this far from the ends of the range
+PART = 0.35  # of tau in a round's weight
+STEPS = 150  # of predictions in the first round
+
+
+class Rows(NamedTuple):
+    """Plays by round, plan and block; M counts these."""
+
+    first: IntArray  # [R + 1] first row of each round
+    weight: FloatArray  # [N, M] g of each arc
+    plays: FloatArray  # [M]
+    square: FloatArray  # [M] sum of r^2
+    cube: FloatArray  # [M] of r^3
+    fourth: FloatArray  # [M] of r^4
+    high: FloatArray  # [M] largest r
+    low: FloatArray  # [M] least r
+    up: FloatArray  # [M] how far above the prediction a score can be
+    down: FloatArray  # [M] and below
+
+
+@hot_kernel
+def tail(x: float) -> float:
+    """Bound (kappa(x) - x^2/2 - x^3/3) / x^4 from above, x < 1: increasing, 1/4 at 0."""
+    if x <= 0.0:
+        return 0.25
+    if x < 0.1:
+        return 0.25 + x / 5.0 + x * x / 6.0 + x * x * x / (7.0 * (1.0 - x))
+    return (-log1p(-x) - x - x * x / 2.0 - x * x * x / 3.0) / (x * x * x * x) * (1.0 + 1e-9)
+
+
+@kernel
+def bet_bounds(
+    blocks: Blocks,
+    prior: Prior,
+    rows: Rows,
+    effect: FloatArray,
+    tilts: FloatArray,
+    weights: FloatArray,
+    delta: float,
+    incumbent: IntArray,
+    paths: IntArray,
+    single: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Compute D and G of each path against the incumbent; with `single`, of excursions."""
+    horizon, rounds = len(incumbent), len(effect)
+    lead, bound = np.zeros(len(paths)), np.zeros(len(paths))
+    g, cost = np.zeros(len(rows.plays)), np.zeros(len(tilts))
+    for t in range(len(paths)):
+        differ = False
+        g[:] = 0.0
+        for h in range(horizon):
+            p, q = incumbent[h], paths[t, h]
+            if p != q:
+                differ = True
+                plus, minus = rows.weight[q], rows.weight[p]
+                for i in range(len(g)):
+                    g[i] += plus[i] - minus[i]
+        if not differ:
+            continue
+        total, weighed, largest = 0.0, 0.0, -np.inf
+        v2, v3, v4 = 0.0, 0.0, 0.0
+        for j in range(rounds):
+            line, tau, reach = 0.0, 0.0, 0.0
+            for h in range(horizon):
+                line += effect[j, paths[t, h]] - effect[j, incumbent[h]]
+            for i in range(rows.first[j], rows.first[j + 1]):
+                x = g[i]
+                tau += rows.plays[i] * x * x
+                reach = max(reach, x * rows.up[i] if x > 0.0 else -x * rows.down[i])
+            a = 1.0 / max(reach, PART * tau)
+            total += a
+            weighed += a * line
+            for i in range(rows.first[j], rows.first[j + 1]):
+                x = a * g[i]
+                xx = x * x
+                v2 += xx * rows.square[i]
+                v3 += xx * x * rows.cube[i]
+                v4 += xx * xx * rows.fourth[i]
+                largest = max(largest, max(x * rows.high[i], x * rows.low[i]))
+        goal = prior_cost(blocks, prior, incumbent, paths[t], single) - log(delta)
+        y = np.inf
+        for k in range(len(tilts)):
+            l = tilts[k]
+            cost[k] = log(weights[k]) - (l * l * v2 / 2.0 + l**3 * v3 / 3.0 + l**4 * v4 * tail(l * largest))
+            y = min(y, (goal - cost[k]) / l)
+        for _ in range(4):  # convex and increasing in y: every step from above stays above the root
+            top = -np.inf
+            for k in range(len(tilts)):
+                top = max(top, tilts[k] * y + cost[k])
+            value, slope = 0.0, 0.0
+            for k in range(len(tilts)):
+                part = exp(tilts[k] * y + cost[k] - top)
+                value += part
+                slope += tilts[k] * part
+            y -= max(0.0, (top + log(value) - goal) * value / slope)
+        lead[t] = weighed / total
+        bound[t] = lead[t] + y * (1.0 + 1e-12) / total
+        if not bound[t] < np.inf:
+            bound[t] = np.inf  # what is no number proves nothing
+    return lead, bound
+
+
+class Bets:
+    """The evidence of all rounds, for scores of which the range alone is known."""
+
+    def __init__(self, blocks: Blocks, bound: Mapping[str, Any], delta: float) -> None:
+        self.blocks, self.delta = blocks, delta
+        self.tilts, self.weights = np.array(bound["tilts"]), np.array(bound["weights"])
+        self.predictor = Predictor(blocks)
+        self.effects: list[FloatArray] = []
+        self.parts: list[Rows] = []
+        self.rows: Rows | None = None
+
+    def add(self, done: Round, fit: Fit) -> None:
+        """Take in a finished round: predict its scores, then learn from them."""
+        start = not self.parts
+        guess = self.predictor.in_order(done) if start else self.predictor.frozen(done.paths)
+        self.predictor.learn(done, guess)
+        chosen = np.clip(guess[self.predictor.model(start)], CLIP if start else 0.0, 1 - CLIP if start else 1.0)
+        self.parts.append(self._rows(done, fit, chosen, start))
+        self.effects.append(fit.effect)
+        first = np.concatenate([[0], np.cumsum([len(part.plays) for part in self.parts])])
+        joined = [np.concatenate(columns, axis=-1) for columns in list(zip(*self.parts))[1:]]
+        self.rows = Rows(first.astype(np.int64), *(np.ascontiguousarray(column) for column in joined))
+
+    def _rows(self, done: Round, fit: Fit, guess: FloatArray, start: bool) -> Rows:
+        plans, which = np.unique(done.paths, axis=0, return_inverse=True)
+        which = which.ravel()
+        blocks, scores = self.blocks, done.scores
+        count, horizon = scores.shape[1], done.paths.shape[1]
+        r = scores - guess
+        size = len(plans) * count
+        at = (which[:, None] * count + np.arange(count)).ravel()
+
+        def summed(values: FloatArray) -> FloatArray:
+            return np.asarray(np.bincount(at, values.ravel(), size), dtype=np.float64)
+
+        high, low = np.full(size, -np.inf), np.full(size, np.inf)
+        np.maximum.at(high, at, r.ravel())
+        np.minimum.at(low, at, r.ravel())
+        weight = np.zeros((len(plans), count, len(fit.effect)))
+        for h in range(horizon):
+            weight[:, blocks.of[h]] += fit.spread[plans[:, h]]
+        weight /= blocks.unit[:, None]
+        up, down = np.full(size, 1 - CLIP), np.full(size, 1 - CLIP)
+        if not start:
+            up[at], down[at] = 1 - guess.ravel(), guess.ravel()
+        return Rows(
+            np.zeros(0, dtype=np.int64),
+            np.ascontiguousarray(weight.reshape(size, -1).T),
+            summed(np.ones_like(r)),
+            summed(r**2),
+            summed(r**3),
+            summed(r**4),
+            high,
+            low,
+            up,
+            down,
+        )
+
+    def bounds(self, prior: Prior, incumbent: IntArray, paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
+        """Compute D and G of paths against the incumbent; with `single` of excursions."""
+        assert self.rows is not None
+        effect = np.stack(self.effects)
+        return bet_bounds(
+            self.blocks, prior, self.rows, effect, self.tilts, self.weights, self.delta, incumbent, paths, int(single)
+        )
+
+
+class Predictor:
+    """Ridge regressions on all rows so far, with several penalties, and the mean; each knows its squared error.
+
+    Any prediction from what precedes a score keeps the proof; a good one makes the residuals small.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks = blocks
+        self.arcs = len(blocks.graph.target)
+        size = self.arcs + len(blocks.unit)
+        self.matrix, self.product = np.zeros((size, size)), np.zeros(size)
+        self.total, self.count = np.zeros(len(blocks.unit)), 0
+        self.error = np.zeros(1 + len(PENALTIES))  # that of the mean first
+
+    def _features(self, paths: IntArray) -> FloatArray:
+        """Return the rows of paths, float [n, B, K]: arcs of the block and its constant."""
+        n, horizon = paths.shape
+        rows = np.zeros((n, len(self.blocks.unit), len(self.product)))
+        for h in range(horizon):
+            rows[np.arange(n), self.blocks.of[h], paths[:, h]] = 1.0
+        for b in range(len(self.blocks.unit)):
+            rows[:, b, self.arcs + b] = 1.0
+        return rows
+
+    def _penalty(self, size: float) -> FloatArray:
+        return np.concatenate([np.full(self.arcs, size), np.full(len(self.blocks.unit), FREE)])
+
+    def model(self, start: bool) -> tuple[Any, ...]:
+        """Return what picks the guesses of the last round out of those of all models."""
+        if start:
+            return self.best, np.arange(len(self.best))
+        return (int(self.best[0]),)
+
+    def in_order(self, done: Round) -> FloatArray:
+        """Predict each score of the first round from those before it, by every model, float [models, n, B]."""
+        n, count = done.scores.shape
+        features, guess = self._features(done.paths), np.full((1 + len(PENALTIES), n, count), 0.5)
+        inverse = [np.diag(1.0 / self._penalty(size)) for size in PENALTIES]
+        product, error = np.zeros(len(self.product)), np.zeros(1 + len(PENALTIES))
+        self.best = np.zeros(n, dtype=np.int64)
+        step = 1 + n // STEPS
+        for begin in range(0, n, step):
+            part = slice(begin, begin + step)
+            x = features[part].reshape(-1, len(product))
+            y = (done.scores[part] - 0.5).reshape(-1)
+            if begin:
+                guess[0, part] = done.scores[:begin].mean(axis=0)
+            self.best[part] = int(np.argmin(error))
+            for k, p in enumerate(inverse):
+                guess[k + 1, part] = 0.5 + (x @ (p @ product)).reshape(-1, count)
+                px = p @ x.T
+                p -= px @ np.linalg.solve(np.eye(len(x)) + x @ px, px.T)
+            product += x.T @ y
+            error += ((np.clip(guess[:, part], 0, 1) - done.scores[part]) ** 2).sum(axis=(1, 2))
+        return guess
+
+    def frozen(self, paths: IntArray) -> FloatArray:
+        """Predict scores from the rounds before, by every model, float [models, n, B]."""
+        features = self._features(paths)
+        guess = np.empty((1 + len(PENALTIES), *features.shape[:2]))
+        guess[0] = self.total / self.count
+        for k, size in enumerate(PENALTIES):
+            guess[k + 1] = 0.5 + features @ np.linalg.solve(self.matrix + np.diag(self._penalty(size)), self.product)
+        self.best = np.array([np.argmin(self.error)])
+        return guess
+
+    def learn(self, done: Round, guess: FloatArray) -> None:
+        """Take in the scores of a round, and how well each model guessed them."""
+        self.error += ((np.clip(guess, 0, 1) - done.scores) ** 2).sum(axis=(1, 2))
+        x = self._features(done.paths).reshape(-1, len(self.product))
+        self.matrix += x.T @ x
+        self.product += x.T @ (done.scores - 0.5).reshape(-1)
+        self.total += done.scores.sum(axis=0)
+        self.count += len(done.paths)

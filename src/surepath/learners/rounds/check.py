@@ -1,0 +1,317 @@
+"""The check at the end of a round: which options are out, how far the incumbent can be from the best.
+
+A path differs from the incumbent in excursions, stretches between two meetings. Single excursions are listed. An arc is
+out when every excursion through it has a bound below 0: the best path gains on each of its own. The bounds of a path's
+excursions add up to a bound of the path, and a longest path over the incumbent's nodes finds the largest such sum; it
+also leads the search for the paths that the sum does not settle, whose own bound is then computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.kernels.jit import kernel
+from surepath.learners.rounds.bound import Prior
+from surepath.learners.rounds.fit import Blocks
+from surepath.model.mdp import MDP
+from surepath.model.paths import on_open_paths
+
+MOST_EXCURSIONS = 100_000
+
+
+class Excursions(NamedTuple):
+    """Single excursions off the incumbent."""
+
+    path: IntArray  # [E, H] the incumbent but for one stretch
+    start: IntArray  # [E] stage at which it leaves
+    end: IntArray  # [E] stage at which it is back
+
+
+@kernel
+def count_excursions(blocks: Blocks, active: BoolArray, incumbent: IntArray) -> float:
+    """Count the single excursions over active arcs."""
+    first, target, source = blocks.graph.first, blocks.graph.target, blocks.graph.source
+    sink = len(first) - 1
+    on, ways = np.zeros(sink + 1, dtype=np.bool_), np.zeros(sink + 1)
+    for e in incumbent:
+        on[source[e]] = True
+    on[sink] = True
+    total = 0.0
+    own = len(incumbent) - 1
+    for i in range(sink - 1, -1, -1):
+        for e in range(first[i], first[i + 1]):
+            if active[e] and not (on[i] and e == incumbent[own]):
+                ways[i] += 1.0 if on[target[e]] else ways[target[e]]
+        if on[i]:
+            total += ways[i]
+            own -= 1
+    return total
+
+
+@kernel
+def list_excursions(blocks: Blocks, active: BoolArray, incumbent: IntArray, count: int) -> Excursions:
+    """List the single excursions over active arcs, of which there are `count`."""
+    first, target, source = blocks.graph.first, blocks.graph.target, blocks.graph.source
+    horizon = len(incumbent)
+    paths = np.zeros((count, horizon), dtype=np.int64)
+    start, end = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    path, found = incumbent.copy(), 0
+    for leave in range(horizon):
+        h = leave
+        path[h] = first[source[incumbent[leave]]] - 1
+        while h >= leave:
+            path[h] += 1
+            e = path[h]
+            node = source[incumbent[leave]] if h == leave else target[path[h - 1]]
+            if e >= first[node + 1]:
+                path[h] = incumbent[h]
+                h -= 1
+                continue
+            if not active[e] or e == incumbent[h]:
+                continue
+            if h + 1 == horizon or target[e] == source[incumbent[h + 1]]:
+                paths[found] = path
+                start[found], end[found] = leave, h + 1
+                found += 1
+            else:
+                h += 1
+                path[h] = first[target[e]] - 1
+    return Excursions(paths[:found], start[:found], end[:found])
+
+
+@kernel
+def worst_through(arcs: int, incumbent: IntArray, listed: Excursions, bound: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Find the largest bound of an excursion through each arc, -inf where there is none, and which one it is."""
+    worst, which = np.full(arcs, -np.inf), np.full(arcs, -1, dtype=np.int64)
+    for t in range(len(bound)):
+        for h in range(listed.start[t], listed.end[t]):
+            e = listed.path[t, h]
+            if bound[t] > worst[e]:
+                worst[e] = bound[t]
+                which[e] = t
+    return worst, which
+
+
+@kernel
+def largest_sums(horizon: int, listed: Excursions, bound: FloatArray, possible: BoolArray) -> FloatArray:
+    """Compute the largest sum of bounds of disjoint excursions from each stage on, float [H + 1]; at least 0."""
+    best = np.zeros(horizon + 1)
+    order = np.argsort(-listed.start)
+    h = horizon
+    for t in order:
+        while h > listed.start[t]:
+            h -= 1
+            best[h] = max(best[h], best[h + 1])
+        if possible[t]:
+            best[h] = max(best[h], bound[t] + best[listed.end[t]])
+    while h > 0:
+        h -= 1
+        best[h] = max(best[h], best[h + 1])
+    return best
+
+
+@kernel
+def list_paths(
+    incumbent: IntArray, listed: Excursions, bound: FloatArray, possible: BoolArray, above: float, most: int
+) -> tuple[IntArray, FloatArray, bool]:
+    """List the paths of possible excursions whose sum of bounds is larger than `above`; also these sums.
+
+    Returns the paths [n, H], their sums [n] and whether there are no others; at most `most` are listed.
+    """
+    horizon = len(incumbent)
+    best = largest_sums(horizon, listed, bound, possible)
+    # Excursions by the stage where they leave, those that can lead to the largest sum first.
+    key = np.zeros(len(bound))
+    for t in range(len(bound)):
+        key[t] = bound[t] + best[listed.end[t]]
+    order = np.argsort(-key)
+    begin = np.zeros(horizon + 2, dtype=np.int64)
+    for t in range(len(bound)):
+        if possible[t]:
+            begin[listed.start[t] + 1] += 1
+    for h in range(horizon):
+        begin[h + 1] += begin[h]
+    place, sorted_ = begin.copy(), np.zeros(begin[horizon], dtype=np.int64)
+    for t in order:
+        if possible[t]:
+            sorted_[place[listed.start[t]]] = t
+            place[listed.start[t]] += 1
+    room = 64
+    paths, sums = np.zeros((room, horizon), dtype=np.int64), np.zeros(room)
+    found = 0
+    stage, at = np.zeros(horizon + 1, dtype=np.int64), np.zeros(horizon + 1, dtype=np.int64)
+    total, path = np.zeros(horizon + 1), np.zeros((horizon + 1, horizon), dtype=np.int64)
+    path[0] = incumbent
+    depth = 0
+    at[0] = begin[0]
+    while depth >= 0:
+        h, i = stage[depth], at[depth]
+        if h >= horizon or total[depth] + best[h] <= above:
+            depth -= 1
+            continue
+        if i >= begin[h + 1] or total[depth] + key[sorted_[i]] <= above:
+            stage[depth] = h + 1
+            at[depth] = begin[h + 1]
+            continue
+        at[depth] += 1
+        t = sorted_[i]
+        value = total[depth] + bound[t]
+        path[depth + 1] = path[depth]
+        for k in range(listed.start[t], listed.end[t]):
+            path[depth + 1, k] = listed.path[t, k]
+        if value > above:
+            if found == most:
+                return paths[:found], sums[:found], False
+            if found == room:
+                room = min(2 * room, most)
+                more, further = np.zeros((room, horizon), dtype=np.int64), np.zeros(room)
+                more[:found] = paths
+                further[:found] = sums
+                paths, sums = more, further
+            paths[found] = path[depth + 1]
+            sums[found] = value
+            found += 1
+        depth += 1
+        total[depth] = value
+        stage[depth] = listed.end[t]
+        at[depth] = begin[listed.end[t]] if listed.end[t] < horizon else 0
+    return paths[:found], sums[:found], True
+
+
+# Judging --------------------------------------------------------------------------------------------------------------
+
+Bounds = Callable[[IntArray, bool], tuple[FloatArray, FloatArray]]
+
+MOST_LISTED = 100_000  # paths whose own bounds are computed at a check that may be the last
+FEW_LISTED = 4_096  # and at others
+FIRST_LISTED = 256
+
+
+@dataclass
+class Verdict:
+    """What the end of a round says of the incumbent.
+
+    Attributes:
+        incumbent: Its path.
+        active: Arcs that may still be on the best path, bool [N].
+        gap: How far the incumbent can be from the best.
+        lead, bound: D and G of single excursions.
+        path: The excursions, int [E, H].
+        strongest: The excursion of largest bound through each arc, int [N]; -1 where there is none.
+    """
+
+    incumbent: IntArray
+    active: BoolArray
+    gap: float
+    lead: FloatArray
+    bound: FloatArray
+    path: IntArray
+    strongest: IntArray
+
+    def aims(self, mdp: MDP, epsilon: float) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
+        """Return what the next round should tell apart: differences, their weights, and a policy for the pools."""
+        arcs = np.flatnonzero(self.active & (self.strongest >= 0))
+        if not arcs.size:
+            return None, None, None
+        t = self.strongest[arcs]
+        behind, width = -self.lead[t], self.bound[t] - self.lead[t]
+        weight = 1.0 / (np.maximum(behind, width / 2) + epsilon) ** 2
+        digits = 10.0 ** (2 - np.floor(np.log10(weight)))
+        weight = np.round(weight * digits) / digits  # so that two machines choose the same plans
+        difference = np.zeros((len(arcs), mdp.n_arcs))
+        for row, path in zip(difference, self.path[t]):
+            row[path] += 1.0
+            row[self.incumbent] -= 1.0
+        policy = np.zeros(mdp.n_arcs)
+        policy[arcs] = weight
+        for arc in self.incumbent:
+            node = mdp.source[arc]
+            others = policy[mdp.first[node] : mdp.first[node + 1]].sum()
+            policy[arc] = others if others > 0 else 1.0
+        return difference, weight / weight.mean(), np.sqrt(policy)
+
+
+def judge(
+    mdp: MDP,
+    blocks: Blocks,
+    active: BoolArray,
+    incumbent: IntArray,
+    bounds: Bounds,
+    prior: Prior,
+    epsilon: float,
+    slack: float,
+) -> Verdict:
+    """Eliminate arcs, and bound how far the incumbent is from the best.
+
+    Args:
+        mdp: The problem.
+        blocks: Its graph.
+        active: Arcs that are left.
+        incumbent: The path to judge.
+        bounds: Computes D and G of paths; True: of single excursions.
+        prior: Of the bound; one over single excursions says nothing of other pairs.
+        epsilon: The gap that is wanted.
+        slack: What rounding can have done to a bound.
+    """
+    count = int(count_excursions(blocks, active, incumbent))
+    listed = list_excursions(blocks, active, incumbent, count)
+    lead, bound = bounds(listed.path, True)
+    bound = bound + slack
+    active = active.copy()
+    while True:
+        worst, strongest = worst_through(mdp.n_arcs, incumbent, listed, bound)
+        out = active & (worst < 0)
+        out[incumbent] = False
+        if not out.any():
+            break
+        active = on_open_paths(mdp, active & ~out)
+        kept = active[listed.path].all(axis=1)
+        listed = Excursions(*(part[kept] for part in listed))
+        lead, bound = lead[kept], bound[kept]
+    possible = bound >= 0
+    gap = float(largest_sums(mdp.horizon, listed, bound, possible)[0])
+    if gap > epsilon and prior.single == 0:
+        gap = _gap_of_paths(bounds, incumbent, listed, bound, possible, epsilon, slack, gap)
+    return Verdict(incumbent, active, gap, lead, bound, listed.path, strongest)
+
+
+def _gap_of_paths(
+    bounds: Bounds,
+    incumbent: IntArray,
+    listed: Excursions,
+    bound: FloatArray,
+    possible: BoolArray,
+    epsilon: float,
+    slack: float,
+    gap: float,
+) -> float:
+    """Bound the paths that the sum of their excursions leaves open by their own G as well.
+
+    Every path is bounded by the smaller of the two, so a path whose sum is below what another has in both need not be
+    looked at.
+    """
+
+    def largest(above: float, most: int) -> tuple[float, bool]:
+        paths, sums, complete = list_paths(incumbent, listed, bound, possible, above, most)
+        own = 0.0
+        for begin in range(0, len(paths), FEW_LISTED):
+            part = slice(begin, begin + FEW_LISTED)
+            own = max(own, float(np.minimum(sums[part], bounds(paths[part], False)[1] + slack).max()))
+            if own > epsilon and begin == 0 and not complete:
+                break
+        return own, complete
+
+    first, _ = largest(0.9 * gap, FIRST_LISTED)
+    more, complete = largest(max(first, epsilon), FEW_LISTED if first > epsilon else MOST_LISTED)
+    if not complete:
+        return gap
+    least = max(first, more)
+    if least > epsilon:
+        return min(gap, least)
+    rest, complete = largest(least, FEW_LISTED)
+    return max(least, rest) if complete else epsilon

@@ -1,0 +1,575 @@
+"""Rounds: plans that have one score at the end, tried in rounds whose plans are fixed before their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from surepath._checks import (
+    LARGEST,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    NotNumbersError,
+    one_of,
+    read_numbers,
+    real,
+    shortened,
+    whole,
+)
+from surepath._text import many
+from surepath.errors import PathError, RewardError, SettingError, StoppedError
+from surepath.kernels.draw import draw_luck, draw_step
+from surepath.kernels.jit import kernel
+from surepath.kernels.sweeps import Reality
+from surepath.learners.base import Learner, Rewards, locked
+from surepath.learners.rounds.betting import Bets
+from surepath.learners.rounds.bound import (
+    Entries,
+    Evidence,
+    checked_bound,
+    default_bound,
+    evidence_of,
+    gaussian_table,
+    pair_bounds,
+    prior_of,
+    scale_of,
+)
+from surepath.learners.rounds.check import Verdict, judge
+from surepath.learners.rounds.design import plan_round
+from surepath.learners.rounds.fit import Blocks, Fit, Round, blocks_of, coordinates, fit_round, stages_scored
+from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.model.mdp import MDP
+from surepath.model.paths import best_path, step_in_words, step_number
+
+NOISES = ("sigma", "range", "gaussian")
+SNAPSHOT_FORMAT = 1
+ROUNDING = 1e-10  # relative to the scatter of scores, for each step: more than rounding can do to a difference
+
+
+class Effect(NamedTuple):
+    """How the incumbent would change with an option: the strongest excursion through its arc.
+
+    Attributes:
+        arc: The arc.
+        effect: Estimated change of the plan's value; 0 on the incumbent.
+        low, high: The estimate less and plus its width: each end holds by itself with probability 1 - delta.
+        active: Whether the option may still be part of the best plan.
+    """
+
+    arc: int
+    effect: float
+    low: float
+    high: float
+    active: bool
+
+
+@kernel
+def draw_scores(blocks: Blocks, reality: Reality, paths: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Draw the scores of plays of the paths as gains, float [n, B]: sums over the stages of each block."""
+    scores = np.zeros((len(paths), len(blocks.unit)))
+    for t in range(len(paths)):
+        common, own = 0.0, 0.0
+        for h in range(paths.shape[1]):
+            common, own = draw_luck(reality, rng, common, own, h)
+            scores[t, blocks.of[h]] += draw_step(reality, np.uint64(paths[t, h]), rng, common, own)
+    return scores
+
+
+class Rounds(Learner):
+    """Find the best plan from one score for each whole plan, where the effects of options add up.
+
+    Plans are tried in rounds. All plans of a round are fixed before its first score, so scores may come in any order
+    and from any number of workers; nothing is decided before the round is complete, and a lost plan is tried again.
+    What all scores of a round have in common (a day, a machine, a batch) cancels. The theorem is in the docs ("End
+    scores").
+
+    Args:
+        mdp: The layered graph; an option's effect may depend on the state. Where `mdp.scored` says so, a score covers
+            the steps since the scored one before; else there is one at the end.
+        epsilon: How far from the best the answer may be; 0 asks for the best itself, which must then be unique.
+        delta: Allowed probability of a wrong answer.
+        sigma: Sub-Gaussian factor of a score, or one for each; by default what the MDP declares.
+        noise: "sigma" takes sigma, or half the range; "range" (the default where no sigma is declared) needs the range
+            of scores alone and learns how far they scatter; "gaussian" is for Gaussian noise of one unknown sigma, and
+            wrong for others.
+        reward_range: Lowest and highest score; by default what the MDP declares.
+        bound: Every number of the bound, as `settings()` gives it; by default chosen for the problem.
+        first: Trials of a round for each effect to estimate.
+        growth: Least size of a round, as a part of all trials before it.
+        seed: Of the draws from which plans are chosen.
+
+    Example:
+        >>> from surepath import MDP
+        >>> learner = Rounds(MDP.from_arrays([[[0, 0]], [[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     for path in learner.ask():
+        ...         learner.tell(path, float(path[0] + path[1]))
+        >>> learner.recommend().tolist(), learner.episodes
+        ([1, 3], 10)
+    """
+
+    name = "Rounds"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        noise: str | None = None,
+        reward_range: tuple[ArrayLike, ArrayLike] | None = None,
+        bound: Mapping[str, Any] | None = None,
+        first: float = 3.0,
+        growth: float = 0.15,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(mdp, epsilon, delta, 1.0)
+        if mdp.charge is not None:
+            raise SettingError("Rounds has no place for costs in a plan's worth; leave out cost_weight")
+        self._scored = stages_scored(mdp)
+        self._limits = self._range_of(reward_range)
+        self.reward_range = None if reward_range is None else [end.tolist() for end in self._limits or ()]
+        self.noise, size = self._noise_of(noise, sigma)
+        self._size = size
+        self.first, self.growth = real("first", first), real("growth", growth)
+        if self.first < 1 or not 0 < self.growth <= 1:
+            raise SettingError(
+                f"a round has at least 1 trial for each effect and grows by a part of all trials up to 1; got first "
+                f"{self.first:g} and growth {self.growth:g}"
+            )
+        self.seed = whole("seed", seed, low=0)
+        unit = np.ones(len(self._scored)) if size is None else size
+        if self.noise == "range":
+            assert self._limits is not None
+            unit = self._limits[1] - self._limits[0]
+        self._blocks = blocks_of(mdp, unit)
+        self.sigma = (np.full(len(unit), np.nan) if size is None else size)[self._blocks.of[mdp.arcs.stage]]
+        chosen = default_bound(mdp, self._blocks, self.epsilon, self.delta, self.noise)
+        self.bound = chosen if bound is None else checked_bound(bound, chosen)
+        self._is_default = self.bound == chosen
+        self._prior = prior_of(mdp, self.bound)
+        self._scale = scale_of(mdp, self._blocks)
+        self._history: list[Round] = []
+        self._fits: list[Fit] = []
+        self._stacked: tuple[Entries, Evidence] | None = None
+        self._bets = Bets(self._blocks, self.bound, self.delta) if self.noise == "range" else None
+        self._open: BoolArray = np.ones(mdp.n_arcs, dtype=np.bool_)
+        self._incumbent = best_path(mdp, np.zeros(mdp.n_arcs))
+        self._verdict: Verdict | None = None
+        self._proven: dict[bytes, float] = {}
+        self._begin_round()
+
+    # What is declared ------------------------------------------------------------------------------------------
+
+    def _range_of(self, given: Any) -> tuple[FloatArray, FloatArray] | None:
+        """Return lowest and highest gain of each score, two float [B]; None where no range is declared."""
+        last = [int(self.mdp.stage_arc[stage]) for stage in self._scored]  # an arc of each block
+        if given is None:
+            declared = self.mdp.reward_range if self.mdp.scored is not None else None
+            if declared is None:
+                return None
+            low, high = (np.asarray(end)[last] for end in declared)
+            if not (np.isfinite(low).all() and np.isfinite(high).all()):
+                return None
+        else:
+            if not isinstance(given, (tuple, list)) or len(given) != 2:
+                raise SettingError(f"reward_range must be a pair (lowest score, highest score), not {given!r}")
+            low, high = (self._each("an end of reward_range", end) for end in given)
+        if not (low < high).all():
+            raise SettingError("the lowest score must be below the highest; got " + shortened(given))
+        return (low, high) if self.mdp.sign > 0 else (-high, -low)
+
+    def _each(self, what: str, value: Any) -> FloatArray:
+        """Return one finite number for each score of a plan."""
+        try:
+            array = np.atleast_1d(read_numbers(value))
+        except NotNumbersError as cause:
+            raise SettingError(f"{what} must be a number, not {cause}") from None
+        count = len(self._scored)
+        if array.shape not in ((1,), (count,)) or not (np.abs(array) <= LARGEST).all():
+            wanted = "one finite number" if count == 1 else f"one finite number, or {count}: one for each score"
+            raise SettingError(f"{what} must be {wanted}; got {shortened(value)}")
+        return np.broadcast_to(array, (count,)).astype(np.float64)
+
+    def _noise_of(self, given: str | None, sigma: Any) -> tuple[str, FloatArray | None]:
+        """Find the kind of noise and, where it counts, the sigma of each score."""
+        size: FloatArray | None = None
+        if sigma is not None:
+            size = self._each("sigma", sigma)
+        elif self.mdp.scored is not None and self.mdp.sigma is not None:
+            size = self.mdp.sigma[[int(self.mdp.stage_arc[stage]) for stage in self._scored]]
+            size = None if np.isnan(size).any() else size
+        if size is not None and not (size > 0).all():
+            raise SettingError(f"sigma of a plan's score must be above 0, not {float(size.min()):g}")
+        if given is None:
+            given = "sigma" if size is not None else "range"
+        noise = one_of("noise", given, NOISES)
+        if noise == "gaussian":
+            return noise, None
+        if noise == "sigma" and size is not None:
+            return noise, size
+        if self._limits is None:
+            raise SettingError(
+                f"{self.name}: the noise of a plan's score is not declared, and without it nothing can be proven. Give "
+                f"sigma=..., the noise of one score of a whole plan, or reward_range=(lowest, highest)"
+            )
+        return noise, (self._limits[1] - self._limits[0]) / 2 if noise == "sigma" else None
+
+    def sigma_setting(self) -> Any:
+        """Return sigma of a score, a list where there are several; None where it is learned."""
+        if self._size is None:
+            return None
+        return float(self._size[0]) if len(self._size) == 1 else self._size.tolist()
+
+    def fresh(self, epsilon: float) -> Learner:
+        """Return a learner like this one that has seen nothing, with another epsilon."""
+        settings = {**self.settings(), "epsilon": epsilon}
+        del settings["name"]
+        if self._is_default and epsilon != self._first_epsilon:
+            del settings["bound"]
+        return type(self)(self.mdp, **settings)
+
+    # The round -------------------------------------------------------------------------------------------------
+
+    @property
+    def round(self) -> int:
+        """Return the number of the present round, from 1; once stopped, of the last one."""
+        return len(self._history) + (0 if self.stopped else 1)
+
+    @property
+    @locked
+    def plans(self) -> IntArray:
+        """Return the plans of the present round in the order asked, int [n, H]; none once stopped."""
+        return self._plans.copy()
+
+    @property
+    @locked
+    def progress(self) -> tuple[int, int]:
+        """Return how many plans of the present round have their score, and how many there are."""
+        return int(self._told.sum()), len(self._plans)
+
+    @property
+    @locked
+    def d(self) -> int:
+        """Return the number of effects that are still to be told apart."""
+        return int(coordinates(self._blocks, self._open)[1])
+
+    def _begin_round(self) -> None:
+        """Fix the plans of the next round."""
+        horizon, scores = self.mdp.horizon, len(self._scored)
+        if not self.stopped and int(self._open.sum()) == horizon:
+            self._settle(0.0)
+        if self.stopped:
+            plans = np.zeros((0, horizon), dtype=np.int64)
+        else:
+            rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, len(self._history)])))
+            size = max(int(np.ceil(self.first * self.d)) + 1, int(np.ceil(self.growth * self.episodes)))
+            aims = (None, None, None) if self._verdict is None else self._verdict.aims(self.mdp, self.epsilon)
+            plans = plan_round(self._blocks, self._open, size, rng, *aims)
+        self._plans = plans
+        self._handed: BoolArray = np.zeros(len(plans), dtype=np.bool_)
+        self._told: BoolArray = np.zeros(len(plans), dtype=np.bool_)
+        self._scores: FloatArray = np.zeros((len(plans), scores))
+
+    def _settle(self, gap: float) -> None:
+        """Stop, with this gap proven for the incumbent."""
+        self.stopped, self.stop_reason = True, STOP_REASONS[CLEARED]
+        self._proven[self._incumbent.tobytes()] = min(gap, self._proven.get(self._incumbent.tobytes(), np.inf))
+        self._note_stop()
+
+    @locked
+    def ask(self, n: int | None = None) -> IntArray:
+        """Hand out the plans of the round that are not handed out yet, int [m, H], or the next n of them.
+
+        There are none while the round waits for the scores of plans under way; `cancel` takes back one that was lost.
+        """
+        if n is not None:
+            whole("n", n, low=1)
+        self._refuse_after_stop()
+        places = np.flatnonzero(~self._handed & ~self._told)[:n]
+        self._handed[places] = True
+        return self._plans[places].copy()
+
+    @locked
+    def cancel(self, path: Rewards) -> None:
+        """Take back a plan that was handed out and has no score: it is asked for again, in its old place."""
+        place = self._place(self._arcs_of(path), self._handed & ~self._told)
+        if place is not None:
+            self._handed[place] = False
+
+    @locked
+    def tell(self, path: Rewards, rewards: Rewards | float, *, place: int | None = None) -> None:
+        """Take in the score of a plan of this round; the last one ends the round.
+
+        Args:
+            path: The H arcs that were played, or the same plan by names, as `MDP.plan` gives it.
+            rewards: The score; where the problem has several, one number each, or a mapping from the scored steps.
+            place: Where the plan stands in the round, from 0; needed where a plan is there twice and its scores are
+                told in another order than asked.
+        """
+        arcs = self._arcs_of(path)
+        if self.stopped:
+            raise StoppedError(f"{self.name} stopped after {many(self.episodes, 'trial')}; no round is open")
+        gains = self.mdp.sign * self._scores_of(rewards)
+        at = self._open_place(arcs) if place is None else self._checked_place(arcs, place)
+        self._refuse_outside(gains)
+        self._scores[at] = gains
+        self._absorb(self._plans[at], gains)
+        self._told[at] = self._handed[at] = True
+        if self._told.all():
+            self._end_round()
+
+    def _place(self, arcs: IntArray, among: BoolArray) -> int | None:
+        found = np.flatnonzero(among & (self._plans == arcs).all(axis=1))
+        return int(found[0]) if found.size else None
+
+    def _open_place(self, arcs: IntArray) -> int:
+        place = self._place(arcs, self._handed & ~self._told)
+        place = self._place(arcs, ~self._told) if place is None else place
+        if place is None:
+            raise PathError(
+                f"{self.mdp.plan(arcs)} is no open plan of round {self.round}: the plans of a round are fixed before "
+                f"its first score, and each takes as many scores as it was asked for; ask() gives them"
+            )
+        return place
+
+    def _checked_place(self, arcs: IntArray, place: int) -> int:
+        at = whole("place", place, low=0, high=len(self._plans) - 1)
+        if self._told[at] or not np.array_equal(self._plans[at], arcs):
+            raise PathError(f"place {at} of round {self.round} is not an open {self.mdp.plan(arcs)}")
+        return at
+
+    def _scores_of(self, given: Any) -> FloatArray:
+        """Read the scores of a plan, float [B]."""
+        count = len(self._scored)
+        if isinstance(given, Mapping):
+            named = {step_number(self.mdp, key, RewardError): value for key, value in given.items()}
+            if set(named) != set(self._scored):
+                steps = ", ".join(step_in_words(self.mdp, stage) for stage in self._scored)
+                raise RewardError(f"the scores of a plan here are those of {steps}; got {shortened(given)}")
+            given = [named[stage] for stage in self._scored]
+        try:
+            array = np.atleast_1d(read_numbers(given, booleans=True))
+        except NotNumbersError as cause:
+            raise RewardError(f"the score of a plan must be a number, not {cause}") from None
+        if array.shape != (count,):
+            wanted = "one score" if count == 1 else f"{count} scores"
+            raise RewardError(f"a plan has {wanted} here; got {shortened(given)}")
+        if not (np.abs(array) <= LARGEST).all():
+            raise RewardError(
+                f"the score of a plan is {array[~(np.abs(array) <= LARGEST)][0]:g}; scores must be finite and within "
+                f"{LARGEST:g} of 0. A lost plan has no score: cancel it, and it is asked for again"
+            )
+        return array
+
+    def _refuse_outside(self, gains: FloatArray) -> None:
+        """Refuse gains outside the declared range, of one plan or of several."""
+        if self._limits is None:
+            return
+        low, high = self._limits
+        outside = (gains < low) | (gains > high)
+        if outside.any():
+            b = int(np.argwhere(outside)[0][-1])
+            ends = sorted((float(self.mdp.sign * low[b]), float(self.mdp.sign * high[b])))
+            raise RewardError(
+                f"the score {float(self.mdp.sign * gains[outside][0])!r} of a plan lies outside the declared range "
+                f"[{ends[0]:g}, {ends[1]:g}]"
+            )
+
+    def _absorb(self, path: IntArray, gains: FloatArray) -> None:
+        self.episodes += 1
+        self._visits[path] += 1
+
+    def _end_round(self) -> None:
+        """Fit what the round says, check the incumbent, and begin the next round or stop."""
+        self._learn(Round(self._plans, self._in_units(self._scores), self._open.copy()))
+        self._check()
+        self._begin_round()
+
+    def _in_units(self, gains: FloatArray) -> FloatArray:
+        if self.noise == "range":
+            assert self._limits is not None
+            return np.asarray((gains - self._limits[0]) / self._blocks.unit)
+        return np.asarray(gains / self._blocks.unit)
+
+    def _learn(self, done: Round) -> None:
+        """Take in a finished round."""
+        self._history.append(done)
+        self._fits.append(fit_round(self._blocks, done))
+        self._stacked = None
+        if self._bets is not None:
+            self._bets.add(done, self._fits[-1])
+
+    def _check(self) -> None:
+        """Find the incumbent; eliminate, bound its gap, stop where that is proven."""
+        pooled = np.sum([fit.n * fit.effect for fit in self._fits], axis=0)
+        self._incumbent = best_path(self.mdp, np.where(self._open, pooled, -np.inf))
+        scatter = max(float(np.ptp(done.scores, axis=0).max()) for done in self._history)
+        slack = ROUNDING * self.mdp.horizon * scatter * float(self._blocks.unit.max())
+        self._verdict = judge(
+            self.mdp, self._blocks, self._open, self._incumbent, self._bounds, self._prior, self.epsilon, slack
+        )
+        self._open = self._verdict.active
+        key = self._incumbent.tobytes()
+        self._proven[key] = min(self._proven.get(key, np.inf), self._verdict.gap)
+        if self._proven[key] <= self.epsilon:
+            self._settle(self._proven[key])
+
+    def _bounds(self, paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
+        """Compute D and G of paths against the incumbent; with `single` of excursions."""
+        if self._bets is not None:
+            return self._bets.bounds(self._prior, self._incumbent, paths, single)
+        if self._stacked is None:
+            table = np.zeros(0)
+            if self.noise == "gaussian":
+                table = gaussian_table(sum(fit.rss for fit in self._fits), sum(fit.free for fit in self._fits))
+            weights = self.delta * np.array(self.bound["weights"])
+            entries = Entries(self._scale, np.array(self.bound["trials"]), np.log(1 / weights), table)
+            self._stacked = entries, evidence_of(self._fits)
+        return pair_bounds(self._blocks, self._prior, *self._stacked, self._incumbent, paths, int(single))
+
+    # What is known ---------------------------------------------------------------------------------------------
+
+    def _active(self) -> BoolArray:
+        return self._open.copy()
+
+    def _choose(self) -> IntArray:
+        return np.asarray(self._plans[int(np.argmax(~self._told))])
+
+    def _recommend(self) -> IntArray:
+        return self._incumbent
+
+    def _gap(self) -> float:
+        return self._proven.get(self._incumbent.tobytes(), float("inf"))
+
+    @property
+    def means(self) -> FloatArray:
+        """Return NaN for every arc: a score belongs to a whole plan; `effects` compares options."""
+        return np.full(self.mdp.n_arcs, np.nan)
+
+    @property
+    def sums(self) -> FloatArray:
+        """Return NaN for every arc, as `means`."""
+        return self.means
+
+    @locked
+    def effects(self) -> list[Effect]:
+        """Compare each option with the recommended plan, as of the last complete round; empty before it."""
+        if self._verdict is None:
+            return []
+        known = self._verdict
+        found = []
+        for arc in range(self.mdp.n_arcs):
+            t = int(known.strongest[arc])
+            effect, high = (0.0, 0.0) if t < 0 else (float(known.lead[t]), float(known.bound[t]))
+            if t < 0 and arc not in known.incumbent:
+                effect, high = float("nan"), float("nan")
+            found.append(Effect(arc, effect, 2 * effect - high, high, bool(self._open[arc])))
+        return found
+
+    # Saving ----------------------------------------------------------------------------------------------------
+
+    @locked
+    def snapshot(self) -> dict[str, Any]:
+        """Save everything that decides as plain arrays and numbers; `restore` continues from it."""
+        paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
+        return {
+            "format": SNAPSHOT_FORMAT,
+            "settings": self.settings(),
+            "problem": self.mdp.content_hash,
+            "episodes": self.episodes,
+            "stopped": self.stopped,
+            "stop_reason": self.stop_reason,
+            "visits": self._visits.copy(),
+            "rounds": [{name: array.copy() for name, array in one._asdict().items()} for one in self._history],
+            "open": self._open.copy(),
+            "plans": self._plans.copy(),
+            "handed": self._handed.copy(),
+            "told": self._told.copy(),
+            "scores": self._scores.copy(),
+            "proven_paths": paths.reshape(-1, self.mdp.horizon),
+            "proven_gaps": np.array(list(self._proven.values()), dtype=np.float64),
+        }
+
+    @locked
+    def restore(self, snapshot: dict[str, Any]) -> Rounds:
+        """Take over the state of a snapshot from a learner with the same settings on the same problem."""
+        if not isinstance(snapshot, dict) or snapshot.get("format") != SNAPSHOT_FORMAT or "rounds" not in snapshot:
+            raise SettingError("a snapshot of Rounds is a dict made by learner.snapshot()")
+        if snapshot["problem"] != self.mdp.content_hash:
+            raise SettingError("the snapshot was taken on another problem: the graphs differ")
+        mine, theirs = self.settings(), snapshot["settings"]
+        for key in sorted({*mine, *theirs}):
+            if mine.get(key) != theirs.get(key):
+                raise SettingError(
+                    f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}"
+                )
+        horizon, count = self.mdp.horizon, len(self._scored)
+        self.__init__(self.mdp, **{name: value for name, value in mine.items() if name != "name"})  # type: ignore[misc]
+        for one in snapshot["rounds"]:
+            paths = np.array(one["paths"], dtype=np.int64).reshape(-1, horizon)
+            scores = np.array(one["scores"], dtype=np.float64).reshape(-1, count)
+            self._learn(Round(paths, scores, np.array(one["active"], dtype=np.bool_)))
+        if self._history:
+            self._open = self._history[-1].active.copy()
+            self._check()
+        self.episodes = int(snapshot["episodes"])
+        self._visits[:] = snapshot["visits"]
+        self._open[:] = snapshot["open"]
+        proven = np.array(snapshot["proven_paths"], dtype=np.int64).reshape(-1, horizon)
+        self._proven = {path.tobytes(): float(gap) for path, gap in zip(proven, snapshot["proven_gaps"])}
+        self._plans = np.array(snapshot["plans"], dtype=np.int64).reshape(-1, horizon)
+        self._handed = np.array(snapshot["handed"], dtype=np.bool_)
+        self._told = np.array(snapshot["told"], dtype=np.bool_)
+        self._scores = np.array(snapshot["scores"], dtype=np.float64).reshape(-1, count)
+        return self
+
+    @classmethod
+    def from_snapshot(cls, mdp: MDP, snapshot: dict[str, Any]) -> Rounds:
+        """Build the learner that a snapshot was taken of."""
+        if not isinstance(snapshot, dict) or "settings" not in snapshot:
+            raise SettingError("a snapshot of Rounds is a dict made by learner.snapshot()")
+        settings = {name: value for name, value in snapshot["settings"].items() if name != "name"}
+        return cls(mdp, **settings).restore(snapshot)
+
+    # Simulation ------------------------------------------------------------------------------------------------
+
+    def _begin(self, rng: np.random.Generator) -> None:
+        """Draw the seed of a simulated run."""
+        self.seed = int(rng.integers(2**62))
+        self._begin_round()
+
+    def _as_told(self, rewards: list[float]) -> Rewards:
+        return np.add.reduceat(rewards, self._blocks.first[:-1])
+
+    def _play_round(self, gains: FloatArray) -> None:
+        """Take in all scores of the round at once, in the order asked."""
+        self._refuse_outside(gains)
+        self._scores[:] = gains
+        self.episodes += len(self._plans)
+        np.add.at(self._visits, self._plans, 1)
+        self._end_round()
+
+    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
+        """Run every epsilon by itself, from the same seed."""
+        record = RunRecord.empty(len(epsilons), self.mdp.horizon)
+        start = rng.bit_generator.state
+        for at, epsilon in enumerate(epsilons.tolist()):
+            rng.bit_generator.state = start
+            own = self.fresh(epsilon)
+            assert isinstance(own, Rounds)
+            own._begin(rng)
+            while not own.stopped and own.episodes + len(own._plans) <= budget:
+                raise_if_cancelled()
+                own._play_round(draw_scores(own._blocks, reality, own._plans, rng))
+            record.tau[at] = own.episodes if own.stopped else budget
+            record.reason[at] = CLEARED if own.stopped else BUDGET
+            record.path[at] = own.recommend()
+            record.eliminated[at] = int((~own._open).sum())
+            record.gap[at] = own.certified_gap()
+        return record

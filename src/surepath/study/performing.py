@@ -1,0 +1,378 @@
+"""Perform one trial by calling a function: plain or async, here, in a process or on a cluster, again where it must."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import itertools
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+
+from surepath._checks import whole
+from surepath._optional import need
+from surepath.errors import RewardError, SettingError, StudyError
+from surepath.learners.base import read_rewards
+from surepath.model.mdp import MDP
+from surepath.model.paths import Plan
+from surepath.study.creation import seconds
+from surepath.study.sheets import steps
+from surepath.study.telling import MOST_TRIES
+from surepath.study.trial import Trial
+
+log = logging.getLogger("surepath.study")
+T = TypeVar("T")
+
+# Outcomes -------------------------------------------------------------------------------------------------------------
+
+
+class Performed(NamedTuple):
+    """Outcome of performing a plan: the rewards, and why it failed if it did."""
+
+    rewards: Any
+    note: str | None = None  # None when the trial came to its end
+    error: BaseException | None = None
+    wrong: str = ""  # why its rewards cannot be read, though it came to its end
+    ended: str = "the function came to its end; where a trial fails, raise an error"
+    cost: float | None = None
+    tries: int = 1
+    parts: tuple[Any, ...] = ()  # the same of each case, where there are several
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A trial that was recorded, as callbacks see it.
+
+    Attributes:
+        trial: Number, plan, path.
+        state: "complete", "partial" or "failed".
+        rewards: Those that were seen, in order of the steps.
+        note: Why it failed, or "".
+        cost: What it cost, where the function said it.
+        tries: How often it was begun.
+    """
+
+    trial: Trial
+    state: str
+    rewards: tuple[float, ...]
+    note: str = ""
+    cost: float | None = None
+    tries: int = 1
+
+
+def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
+    """Return the rewards seen; refuse what is not a reward, and too few from a trial that did not fail."""
+    if performed.parts:
+        each = [rewards_of(mdp, trial, part) for part in performed.parts]
+        return tuple(math.fsum(scores) / len(scores) for scores in zip(*each))
+    if performed.wrong:
+        raise RewardError(performed.wrong)
+    if performed.note is not None:
+        return tuple(read_rewards(mdp, trial.path, performed.rewards).tolist())
+    path = trial.path.tolist()
+    found = tuple(read_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
+    if lacking := missing(mdp, path, len(found)):
+        raise RewardError(f"{lacking}, but {performed.ended}")
+    return found
+
+
+def with_known(mdp: MDP, path: Sequence[int], rewards: Any) -> Any:
+    """Insert NaN for steps whose score is known where a list leaves them out; return anything else unchanged.
+
+    A list may end where only known scores are left, or hold the scores of the other steps alone, in their order.
+
+    Example:
+        >>> mdp = MDP.from_steps({"a": ["x"], "b": ["y"], "c": ["z"]}, sigma=1.0, scores=["b"])
+        >>> with_known(mdp, [0, 1, 2], [0.5]), with_known(mdp, [0, 1, 2], [7.0, 0.5])
+        ([nan, 0.5, nan], [7.0, 0.5, nan])
+    """
+    if isinstance(rewards, np.ndarray) and rewards.ndim == 1:
+        rewards = rewards.tolist()
+    if not isinstance(rewards, (list, tuple)) or not 0 < len(rewards) < mdp.horizon:
+        return rewards
+    known = mdp.unscored[np.asarray(path, dtype=np.int64)]
+    if known[len(rewards) :].all():
+        return [*rewards, *[math.nan] * (mdp.horizon - len(rewards))]
+    if len(rewards) == int((~known).sum()):
+        own = iter(rewards)
+        return [math.nan if free else next(own) for free in known.tolist()]
+    return rewards
+
+
+def missing(mdp: MDP, path: Sequence[int], seen: int) -> str:
+    """Return the names of the steps that have no score after the first `seen`; "" where none lacks one."""
+    lacking = [name for name, arc in zip(steps(mdp)[seen:], list(path)[seen:]) if not mdp.unscored[arc]]
+    return "" if not lacking else f"no score for step{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
+
+
+# Functions ------------------------------------------------------------------------------------------------------------
+
+LONGEST_PAUSE = 60.0  # seconds before a trial is tried again
+ENDED_AFTER = 2.0  # seconds that coroutines have to end when the run is interrupted
+
+
+class Cost(float):
+    """What a trial has cost, among the scores that a function returns or yields; several add up.
+
+    Example:
+        >>> from surepath import MDP, Study
+        >>> study = Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=0.1), "memory", epsilon=0.5, delta=0.1)
+        >>> study.optimize(lambda plan: [0.5, Cost(0.02)], n_trials=3)
+        >>> round(study.spent, 6)
+        0.06
+    """
+
+
+class Retry(NamedTuple):
+    """When a trial is begun anew: after these exceptions, so many times, with pauses that double."""
+
+    times: int = 0
+    on: tuple[type[Exception], ...] = ()
+    pause: float = 1.0
+
+    def wanted(self, performed: Performed, tries: int) -> bool:
+        """Return whether a trial that failed is begun anew."""
+        return tries <= self.times and isinstance(performed.error, self.on)
+
+    def seconds(self, tries: int) -> float:
+        """Return how long to wait after so many tries; at random, so that workers do not all come back at once."""
+        return min(self.pause * 2.0 ** (tries - 1), LONGEST_PAUSE) * (0.5 + random.random())
+
+
+NO_RETRY = Retry()
+
+
+def read_retry(times: int, on: Any, pause: Any) -> Retry:
+    """Check how trials are begun anew."""
+    kinds = on if isinstance(on, (tuple, list)) else (on,)
+    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        raise SettingError(f"retry_on takes types of exceptions, such as TimeoutError, not {on!r}")
+    if bool(times) != bool(kinds):
+        raise SettingError("retry says how often, retry_on after which exceptions a trial is begun anew: give both")
+    return Retry(whole("retry", times, low=0, high=MOST_TRIES - 1), tuple(kinds), seconds(pause, "backoff"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function that performs trials, as it is called; it may be sent to another process.
+
+    Attributes:
+        function: Plain or async, with or without yield; called with the plan and, in a study with cases, the case.
+        horizon: The number of scores.
+        retry: When a trial is begun anew.
+    """
+
+    function: Callable[..., Any]
+    horizon: int
+    retry: Retry = NO_RETRY
+
+    @property
+    def is_async(self) -> bool:
+        """Return whether it runs in an event loop."""
+        return _is(self.function, inspect.iscoroutinefunction) or _is(self.function, inspect.isasyncgenfunction)
+
+    def __call__(self, plan: Plan, cases: tuple[str, ...] = ()) -> Performed:
+        """Perform a trial here; what the function raises makes it a failed one."""
+        if self.is_async:
+            return asyncio.run(self.later(plan, cases))
+        each = [(case,) for case in cases] if cases else [()]
+        return _together([_at_once(self._perform(plan, case, _sleep)) for case in each])
+
+    async def later(self, plan: Plan, cases: tuple[str, ...] = ()) -> Performed:
+        """Perform a trial in the running event loop, its cases at the same time."""
+        each = [(case,) for case in cases] if cases else [()]
+        return _together(await asyncio.gather(*(self._perform(plan, case, asyncio.sleep) for case in each)))
+
+    async def _perform(self, plan: Plan, case: tuple[str, ...], sleep: Callable[[float], Awaitable[None]]) -> Performed:
+        """Call the function, again where its exception says nothing about the plan; a plain one never suspends this."""
+        spent: list[float] = []
+        for tries in itertools.count(1):
+            seen: list[Any] = []
+            try:
+                answer = self.function(dict(plan), *case)
+                if not self.is_async and (inspect.iscoroutine(answer) or inspect.isasyncgen(answer)):
+                    return Performed((), wrong="the function returned a coroutine; pass the async function itself")
+                if inspect.isasyncgen(answer):
+                    async for item in answer:
+                        if self._enough(seen, item):
+                            break
+                    answer = seen
+                elif self.is_async:
+                    answer = await answer
+                elif isinstance(answer, Iterator):
+                    for item in answer:
+                        if self._enough(seen, item):
+                            break
+                    answer = seen
+                done = Performed(answer)
+            except Exception as error:
+                done = Performed(tuple(seen), error_in_words(error), error)
+            done = _priced(done, spent, tries)
+            if not self.retry.wanted(done, tries):
+                return done
+            log.info("trying again: %s", done.note)
+            await sleep(self.retry.seconds(tries))
+        raise AssertionError("unreachable")
+
+    def _enough(self, seen: list[Any], item: Any) -> bool:
+        """Keep what was yielded; return whether it is too much, which is refused where it is recorded."""
+        seen.append(item)
+        return sum(not isinstance(one, Cost) for one in seen) > self.horizon
+
+
+async def _sleep(duration: float) -> None:
+    time.sleep(duration)
+
+
+def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        return cast(T, end.value)
+    raise AssertionError("it suspended")
+
+
+def _priced(done: Performed, spent: list[float], tries: int) -> Performed:
+    """Take the costs out of what a function gave, and add those of the tries before."""
+    rewards = done.rewards
+    values = list(rewards.values()) if isinstance(rewards, dict) else rewards
+    if isinstance(values, (list, tuple)) and any(isinstance(value, Cost) for value in values):
+        spent += [value for value in values if isinstance(value, Cost)]
+        if isinstance(rewards, dict):
+            rewards = {key: value for key, value in rewards.items() if not isinstance(value, Cost)}
+        else:
+            rewards = [value for value in rewards if not isinstance(value, Cost)]
+            if len(rewards) == 1 and isinstance(rewards[0], (list, tuple, dict, np.ndarray)):  # scores, Cost(...)
+                rewards = rewards[0]
+    return done._replace(rewards=rewards, cost=math.fsum(spent) if spent else None, tries=tries)
+
+
+def _together(parts: list[Performed]) -> Performed:
+    """Join what came of the cases of a trial; it failed where one of them did."""
+    if len(parts) == 1:
+        return parts[0]
+    bad = next((part for part in parts if part.note is not None), parts[0])
+    costs = [part.cost for part in parts if part.cost is not None]
+    cost, tries = math.fsum(costs) if costs else None, max(part.tries for part in parts)
+    return bad._replace(rewards=(), parts=tuple(parts), cost=cost, tries=tries)
+
+
+class Loop:
+    """An event loop in a thread of its own, in which coroutines of all workers run."""
+
+    def __init__(self, call: Call) -> None:
+        self._call, self._loop = call, asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True, name="surepath-loop").start()
+
+    def __call__(self, trial: Trial) -> Performed:
+        """Perform a trial in the loop and wait for it."""
+        return asyncio.run_coroutine_threadsafe(self._call.later(trial.plan, trial.cases), self._loop).result()
+
+    def end(self) -> None:
+        """Cancel what still runs, let it end, and end the loop."""
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result(2 * ENDED_AFTER)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    async def _finish(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=ENDED_AFTER)
+        await self._loop.shutdown_asyncgens()
+
+
+class Away:
+    """Performs trials by an executor: in other processes, on other machines."""
+
+    def __init__(self, call: Call, executor: Executor) -> None:
+        self._call, self._executor, self._futures = call, executor, set[Future[Performed]]()
+
+    def __call__(self, trial: Trial) -> Performed:
+        """Perform a trial wherever the executor does, and wait for it."""
+        try:
+            future = self._executor.submit(_away, self._call, trial.plan, trial.cases)
+            self._futures.add(future)
+            done = future.result()
+        except Exception as error:  # what the function raises comes back as a failed trial: this is the executor's own
+            raise StudyError(f"the executor failed on trial {trial.number}: {error_in_words(error)}") from error
+        self._futures.discard(future)
+        return done
+
+    def end(self) -> None:
+        """Cancel what has not begun."""
+        for future in list(self._futures):
+            future.cancel()
+
+
+def _away(call: Call, plan: Plan, cases: tuple[str, ...]) -> Performed:
+    """Perform a trial; exceptions are kept as words, since not all of them can be sent."""
+    done = call(plan, cases)
+    return done._replace(error=None, parts=tuple(part._replace(error=None) for part in done.parts))
+
+
+class RayExecutor(Executor):
+    """An executor on a Ray cluster, for `optimize(executor=...)`; each trial is a task.
+
+    Args:
+        n_jobs: Trials at the same time; by default as many as the cluster has CPUs.
+        options: Options of the tasks, as ray.remote takes them: num_gpus=1, resources={...}.
+    """
+
+    def __init__(self, n_jobs: int | None = None, **options: Any) -> None:
+        self._ray = need("ray", "ray")
+        if not self._ray.is_initialized():
+            self._ray.init()
+        self._max_workers = int(self._ray.cluster_resources().get("CPU", 1)) if n_jobs is None else n_jobs
+        self._options = {"max_retries": 0, **options}  # a trial that is begun anew unseen would count for one try
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Run a function as a task of the cluster."""
+        remote = self._ray.remote(**self._options)(function)
+        return cast("Future[Any]", remote.remote(*arguments, **named).future())
+
+
+def check_arguments(function: Callable[..., Any], cases: bool) -> None:
+    """Refuse a function that cannot be called with a plan, or with a plan and a case."""
+    given = ("a plan", "a case") if cases else ("a plan",)
+    words = "a plan and a case" if cases else "a plan alone, as the study has no cases"
+    try:
+        inspect.signature(function).bind(*given)
+    except TypeError:
+        raise SettingError(
+            f"optimize calls the function with {words}; {getattr(function, '__name__', function)} takes "
+            f"{inspect.signature(function)}"
+        ) from None
+    except ValueError:  # a function of C that does not say what it takes
+        return
+
+
+def yields(function: Callable[..., Any]) -> bool:
+    """Return whether a function is a generator."""
+    return _is(function, inspect.isgeneratorfunction) or _is(function, inspect.isasyncgenfunction)
+
+
+def _is(function: Callable[..., Any], kind: Callable[[Any], bool]) -> bool:
+    """Return whether a function is of a kind, also as a method, a partial or the __call__ of an object."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    call = getattr(type(function), "__call__", None)  # noqa: B004 (it is inspected, not called)
+    return kind(function) or kind(call)
+
+
+def error_in_words(error: BaseException) -> str:
+    """Write an error as its type and message."""
+    message = str(error).strip()
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

@@ -1,0 +1,231 @@
+"""Stage pairs in plain NumPy: beside enumeration, beside Challenger, and in certificates that were altered."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from surepath import MDP, Challenger, Study
+from surepath.study.certificate import verify
+from surepath.verify.bound import Scores, Sums
+from surepath.verify.file import assumptions, statement
+from surepath.verify.stages import StageBound
+from tests.naive.stages import StageTwin
+from tests.strategies import mdps
+from tests.study.pipelines import means_of, new_study, pipeline
+from tests.verify.tools import mended, plain_of
+
+SIGMA = 0.1
+ANY = {"name": "challenger", "dependence": "any"}
+
+
+def some_sums(mdp: MDP, seed: int) -> Sums:
+    rng = np.random.default_rng(seed)
+    visits = np.exp(rng.uniform(0, 6, mdp.n_arcs)).astype(np.int64)
+    return Sums(visits, np.zeros(mdp.n_arcs), visits * rng.normal(0, 0.2, mdp.n_arcs))
+
+
+def twin_of(plain: StageBound, seen: Sums) -> StageTwin:
+    of, mdp = plain.entries, plain.mdp
+    c = np.array([[of.precision(e, side) for side in ("rival", "incumbent")] for e in of.bound["entries"]])
+    weights = np.array([e["weight"] for e in of.bound["entries"]])
+    alive = np.ones(mdp.n_arcs, dtype=bool)
+    none = np.zeros(mdp.n_arcs, dtype=np.int64)
+    means = plain.means(seen)[0]
+    return StageTwin(mdp, of.delta, plain.sigma, seen.visits, means, alive, c, weights, none, (means, means))
+
+
+@settings(max_examples=15)
+@given(mdps(max_states=3, max_horizon=3), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]))
+def test_pairs_and_gaps_are_those_of_enumeration(mdp: MDP, seed: int, epsilon: float) -> None:
+    """Every pair at S0 and at every kappa; then the gap, with some pairs kept from another moment."""
+    rng = np.random.default_rng(seed)
+    sigma = rng.choice([0.0, 0.1, 0.4, 0.4], size=mdp.n_arcs)
+    plain = plain_of(Challenger(mdp, epsilon, 0.2, sigma, dependence="any"))
+    seen, before = some_sums(mdp, seed), some_sums(mdp, seed + 1)
+    twin = twin_of(plain, seen)
+    path = np.array(twin.paths[seed % len(twin.paths)])
+    x, y = plain.off(seen, path)
+    some = rng.random(len(x)) < 0.5
+    plain.keep(before, x[some], y[some])
+    assert list(plain.kept.values()) == plain.pair_bounds(before, x, y)[some, 0].tolist()
+    _, kappas, bounds = plain._pairs(seen, path)
+    columns: list[float | None] = [None, *kappas.tolist()]
+    picked = [0, *range(1, len(columns), 15)]
+    exact = {(a, b): [twin.pair(a, b, columns[row]) for row in picked] for a, b in zip(x.tolist(), y.tolist())}
+    for i, pair in enumerate(zip(x.tolist(), y.tolist())):
+        width = max(1e-9, exact[pair][0] - float(twin.mean[pair[0]] - twin.mean[pair[1]]))
+        for row, value in zip(picked, exact[pair]):
+            assert bounds[i, row] >= value - 2e-3 * width
+            assert row > 0 or bounds[i, row] <= value + 5e-3 * width
+    least = {
+        pair: np.minimum(bounds[i], min(bounds[i, 0], plain.kept.get(pair, np.inf)))
+        for i, pair in enumerate(zip(x.tolist(), y.tolist()))
+    }
+    price = np.append(0.0, kappas) / plain.entries.delta
+    paths = [
+        sum((least[a, b] for a, b in zip(q, path.tolist()) if a != b), price.copy())
+        for q in twin.paths
+        if q != tuple(path.tolist())
+    ]
+    gap = plain.gap(seen, path, np.ones(mdp.n_arcs, dtype=bool))
+    if (sigma > 0).all() and gap > 0:
+        assert gap >= max(float(bound.min()) for bound in paths) - 1e-9
+    one_row = min(np.max(paths, axis=0)) if paths else 0.0
+    assert gap <= max(0.0, float(one_row)) * 1.0011 + 1e-9
+
+
+@pytest.mark.parametrize("noise", ["sigma", "betting", "bernstein"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.4])
+def test_it_confirms_what_challenger_proves_at_every_moment(noise: str, epsilon: float) -> None:
+    declared: dict[str, Any] = {"sigma": 0.2} if noise == "sigma" else {"reward_range": (-1, 2)}
+    mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1]}, **declared)
+    learner = Challenger(mdp, epsilon, 0.1, noise=noise, dependence="any")
+    plain, scores, rng = plain_of(learner), Scores(mdp.n_arcs), np.random.default_rng(0)
+    means = means_of(mdp, 1)
+    for _ in range(1500):
+        path, before = learner.ask(), learner.active
+        rewards = np.clip(means[path] + 0.2 * rng.standard_normal(), -1, 2)
+        learner.tell(path, rewards)
+        for arc, reward in zip(path.tolist(), rewards.tolist()):
+            scores.add(arc, reward)
+        seen = Sums(learner._visits.copy(), learner._origin.copy(), learner._sums.copy(), scores)
+        kept = learner._seen.kept_of >= 0
+        if learner.episodes % 50 == 0 or learner.stopped or (before & ~learner.active).any():
+            incumbent = learner._recommend()
+            x, y = plain.off(seen, incumbent)
+            now = kept[x] & (learner._seen.kept_of[x] == y)
+            plain.kept.update(zip(zip(x[now].tolist(), y[now].tolist()), learner._seen.kept[x[now]].tolist()))
+            if (before & ~learner.active).any():
+                assert plain.ruled_out(seen, incumbent, before)[before & ~learner.active].all()
+            learner._proven.clear()  # of earlier moments
+            gap = learner.certified_gap() if learner.stopped else learner._gap()
+            if gap < np.inf:
+                assert plain.gap(seen, incumbent, learner.active) <= 1.01 * gap + 1e-9
+        if learner.stopped:
+            break
+    assert learner.stopped
+
+
+def played(study: Study, seed: int, trials: int = 3000) -> dict[str, Any]:
+    """The certificate of a study whose steps share all their luck."""
+    means, rng = means_of(study.mdp, seed), np.random.default_rng(seed)
+    while not study.done and trials:
+        trial, trials = study.ask(), trials - 1
+        study.tell(trial, means[trial.path] + SIGMA * rng.standard_normal())
+    return study.certificate().to_dict()
+
+
+@lru_cache(maxsize=1)
+def example() -> tuple[Study, dict[str, Any]]:
+    """A proof that needs pairs which were kept at earlier moments."""
+    study = new_study(problem=pipeline(), epsilon=1e-3, learner=ANY)
+    return study, played(study, 2, 400)
+
+
+def test_kept_pairs_stand_in_the_file_and_are_found_in_the_log(tmp_path: Path) -> None:
+    study, content = example()
+    assert content["proof"]["by"] == "moments"
+    assert len(content["proof"]["kept"]) > 5
+    assert "may depend on each other in any way" in content["assumptions"][0]
+    assert verify(content).answer == verify(content, storage=study.storage).answer == "yes"
+    study.export(tmp_path / "log.csv")
+    assert verify(content, log=tmp_path / "log.csv").answer == "yes"
+
+
+def again(content: dict[str, Any], mdp: MDP) -> dict[str, Any]:
+    """The words and the hash that a forger would write."""
+    content["statement"], content["assumptions"] = statement(content), assumptions(content, mdp)
+    return mended(content)
+
+
+def test_altered_pairs_are_found_out() -> None:
+    study, content = example()
+    for number in range(len(content["proof"]["kept"])):
+        for name in ("sums", "visits", "trials", "pair"):
+            forged = deepcopy(content)
+            row = forged["proof"]["kept"][number]
+            if name == "trials":
+                row[name] = content["log"]["trials"]
+            elif name == "pair":
+                row[name].reverse()
+            else:
+                row[name][0] -= 1
+            assert verify(mended(forged), storage=study.storage).answer == "no", (number, name)
+    forged = deepcopy(content)
+    forged["proof"]["kept"] = []
+    assert verify(mended(forged)).answer == "no"
+    row = deepcopy(content["proof"]["kept"][0])
+    for name, value in (
+        ("visits", [10**6, 1]),
+        ("visits", [row["trials"], row["visits"][1]]),
+        ("pair", [0, 0]),
+        ("pair", [0, study.mdp.n_arcs - 1]),
+        ("visits", [0, 1]),
+    ):
+        forged = deepcopy(content)
+        forged["proof"]["kept"].append({**row, name: value})
+        assert verify(mended(forged)).answer == "no", (name, value)
+    last, y = content["log"]["trials"], row["pair"][1]
+    grown = {
+        "visits": [last, content["evidence"]["visits"][y]],
+        "sums": [row["sums"][0], content["evidence"]["sums"][y]],
+    }
+    forged = deepcopy(content)
+    forged["proof"]["kept"].append({**row, "trials": last, **grown})
+    assert "cannot have grown" in str(verify(mended(forged)))
+    twice = {**row, "sums": [row["sums"][0] + 1e-3, row["sums"][1]]}
+    forged = deepcopy(content)
+    forged["proof"]["kept"].append(twice)
+    assert "two sums" in str(verify(mended(forged)))
+
+
+def test_dependence_that_was_switched_is_found_out() -> None:
+    study, content = example()
+    forged = deepcopy(content)
+    forged["settings"]["dependence"] = "independent"
+    assert verify(again(forged, study.mdp)).answer == "no"
+    for entry in forged["settings"]["bound"]["entries"]:
+        entry["prior"] = "excursion"
+    del forged["proof"]["kept"]
+    assert verify(again(forged, study.mdp), storage=study.storage).answer == "no"
+    for was, other in (("any", "independent"), ("independent", "any")):
+        plain = played(new_study(problem=pipeline(), epsilon=0.3, learner={**ANY, "dependence": was}), 2)
+        assert plain["proof"] == {"by": "sums"}
+        plain["settings"]["dependence"] = other
+        assert 'entries by "stages"' in str(verify(again(plain, study.mdp)))
+
+
+def test_gaps_of_builds_that_prove_nothing_are_found_out() -> None:
+    """Without the prior's cost, without kappa / delta, and with terms of S added that belong to different moments."""
+    study = new_study(problem=pipeline(sigma=0.3), epsilon=1e-3, learner=ANY)
+    moments = [played(study, seed, 8)["evidence"] for seed in range(30)]
+    content = study.certificate().to_dict()
+    checker, path, gap = plain_of(study.learner), np.array(content["path"]), content["certified_gap"]
+    alive = np.ones(study.mdp.n_arcs, dtype=bool)
+    moments = [part for part in moments if min(part["visits"]) > 0]
+    seen = [Sums(np.array(part["visits"]), np.array(part["origin"]), np.array(part["sums"])) for part in moments]
+    assert gap > 0
+    assert verify(content).answer == "yes"
+    cheap = plain_of(study.learner)
+    cheap._far, cheap._near = 1.0, np.ones_like(cheap._near)
+    free = plain_of(study.learner)
+    x, kappas, bounds = free._pairs(seen[-1], path)
+    free._of = seen[-1], path.tobytes(), (x, np.zeros_like(kappas), bounds)
+    mixed = plain_of(study.learner)
+    least = np.min([mixed.pair_bounds(then, *mixed.off(then, path), kappas) for then in seen], axis=0)
+    mixed._of = seen[-1], path.tobytes(), (x, kappas, least)
+    assert checker.gap(seen[-1], path, alive) == pytest.approx(gap, rel=0.02)
+    for build in (cheap, free, mixed):
+        claimed = build.gap(seen[-1], path, alive)
+        assert claimed < 0.99 * gap
+        forged = deepcopy(content)
+        forged["certified_gap"] = claimed
+        assert verify(again(forged, study.mdp)).answer == "no"
