@@ -8,7 +8,7 @@ import pytest
 from surepath import MDP, Study
 from surepath.errors import SettingError
 from surepath.study.forecast import SIMULATED_WORK, Forecast, draw_world, forecast
-from surepath.web.views import warnings
+from surepath.web.views import notes
 from tests.study.pipelines import new_study, pipeline, play
 from tests.study.worlds import bounded
 
@@ -73,7 +73,7 @@ def test_learners_that_find_out_the_noise_have_one_too(noise: str) -> None:
 
 
 def test_it_says_when_it_was_cut_short() -> None:
-    study = new_study(epsilon=0.0001, problem=pipeline(sigma=5.0))
+    study = new_study(epsilon=0.0001, problem=pipeline(sigma=50.0))
     play(study, trials=15)
     guess = forecast(study, draws=8, seconds=0.05)
     assert guess.cut
@@ -155,7 +155,7 @@ def test_explain_does_not_call_left_out_what_counts_as_the_worst() -> None:
     assert "3 trials failed; the step at which one failed counts as its worst score" in words
     assert "left out of the proof: 1 cancelled;" in words
     study.sync()
-    found = warnings(study.mdp, study._fold)
+    found = notes(study._fold)
     assert "Of 4 trials, 3 failed: the step at which one failed counts as its worst score" in found
     assert "Of 4 trials, 1 cancelled: the proof assumes that this did not depend on their scores" in found
 
@@ -164,3 +164,32 @@ def test_explain_says_what_to_do_about_a_finding() -> None:
     study = new_study(problem=pipeline(sigma=0.001), epsilon=0.01)
     play(study, trials=400)
     assert "what to do: declare a larger sigma" in study.explain()
+
+
+STEPS = {"a": [0, 1, 2], "b": [0, 1, 2], "c": [0, 1], "d": [0, 1, 2]}
+
+
+@pytest.mark.rare
+def test_eighty_percent_of_what_comes_lies_within_the_forecast() -> None:
+    """Over 100 studies on random worlds, asked when a quarter and when half of the trials were made."""
+    mdp, more, sigma = MDP.from_steps(STEPS, sigma=0.3), 50, 0.3
+    inside: dict[tuple[float, str], list[bool]] = {}
+
+    def begun(number: int, until: float) -> Study:
+        study = Study.create(mdp, "memory", epsilon=0.3, delta=0.1)
+        means, rng = np.random.default_rng([1, number]).random(mdp.n_arcs), np.random.default_rng([2, number])
+        while not study.done and len(study) < until:
+            trial = study.ask()
+            study.tell(trial, means[trial.path] + sigma * rng.standard_normal(mdp.horizon))
+        return study
+
+    for number in range(100):
+        total = len(begun(number, np.inf))
+        for share in (0.25, 0.5):
+            now = max(1, int(share * total))
+            guess = forecast(begun(number, now), more=more, seed=number, seconds=600.0)  # no world is cut short
+            left, gap = total - now, begun(number, now + more).certified_gap
+            inside.setdefault((share, "trials"), []).append(guess.trials_left(0.1) <= left <= guess.trials_left(0.9))
+            inside.setdefault((share, "gap"), []).append(guess.gap_after(0.1) <= gap <= guess.gap_after(0.9))
+    rates = {key: float(np.mean(values)) for key, values in inside.items()}
+    assert all(0.7 <= rate <= 0.9 for rate in rates.values()), rates

@@ -15,7 +15,7 @@ from surepath import MDP, Study
 from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study import status as progress
-from surepath.study.status import MOST_WORKERS_LISTED, gap_history, grid, rough_trials_left
+from surepath.study.status import MOST_WORKERS_LISTED, gap_history, grid
 from tests.study.worlds import NEVER, new_study, scores
 from tests.web.site import new_study as new_rag_study
 from tests.web.site import score
@@ -87,13 +87,6 @@ def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[s
     assert "50 more trials would bring the proven gap" in said
     study.optimize(lambda plan: [0.5, 0.25], n_trials=1, progress=False)
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("trials", "gap", "expected"), [(100, 0.2, 300), (1, 0.1, 0), (0, 0.5, None), (9, 1e30, None), (57, 0.33, 560)]
-)
-def test_the_square_law(trials: int, gap: float, expected: int | None) -> None:
-    assert rough_trials_left(trials, gap, 0.1) == expected
 
 
 def test_a_notebook_shows_one_drawing_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

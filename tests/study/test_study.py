@@ -297,6 +297,18 @@ def test_the_bound_is_frozen(place: Any) -> None:
     assert json.loads(study.record.settings) == study.learner.settings()
 
 
+def test_a_study_of_610_trials_takes_less_than_a_megabyte(tmp_path: Path) -> None:
+    steps = {f"step {i}": ["a", "b", "c", "d"] for i in range(6)}
+    mdp = MDP.from_steps(steps, depends="previous", reward_range=(0, 1))  # whose bets take megabytes
+    study = Study.create(mdp, f"sqlite:///{tmp_path / 'study.db'}", epsilon=1e-6, delta=0.1)
+    rng = np.random.default_rng(0)
+    for _ in range(61):
+        for trial in study.ask(10):
+            study.tell(trial, rng.random(6))
+    study.close()
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 1_000_000
+
+
 def test_snapshots_change_nothing(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 3)
     study = new(place[0], declared=1.0)

@@ -19,7 +19,7 @@ from surepath.verify.file import assumptions, statement
 from surepath.verify.stages import StageBound
 from tests.naive.stages import StageTwin
 from tests.strategies import mdps
-from tests.study.pipelines import means_of, new_study, pipeline
+from tests.study.pipelines import means_of, new_study, pipeline, play
 from tests.verify.tools import mended, plain_of
 
 SIGMA = 0.1
@@ -29,7 +29,12 @@ ANY = {"name": "challenger", "dependence": "any"}
 def some_sums(mdp: MDP, seed: int) -> Sums:
     rng = np.random.default_rng(seed)
     visits = np.exp(rng.uniform(0, 6, mdp.n_arcs)).astype(np.int64)
-    return Sums(visits, np.zeros(mdp.n_arcs), visits * rng.normal(0, 0.2, mdp.n_arcs))
+    missing = rng.integers(0, 3, mdp.n_arcs)
+    return Sums(visits, np.zeros(mdp.n_arcs), visits * rng.uniform(-0.5, 0.5, mdp.n_arcs), missing=missing)
+
+
+def with_ranges(mdp: MDP, ends: tuple[float, float]) -> MDP:
+    return MDP(**{**mdp._fields(), "reward_range": tuple(np.full(mdp.n_arcs, end) for end in ends)})
 
 
 def twin_of(plain: StageBound, seen: Sums) -> StageTwin:
@@ -37,9 +42,10 @@ def twin_of(plain: StageBound, seen: Sums) -> StageTwin:
     c = np.array([[of.precision(e, side) for side in ("rival", "incumbent")] for e in of.bound["entries"]])
     weights = np.array([e["weight"] for e in of.bound["entries"]])
     alive = np.ones(mdp.n_arcs, dtype=bool)
-    none = np.zeros(mdp.n_arcs, dtype=np.int64)
-    means = plain.means(seen)[0]
-    return StageTwin(mdp, of.delta, plain.sigma, seen.visits, means, alive, c, weights, none, (means, means))
+    ends = tuple(np.full(mdp.n_arcs, end) for end in (-1.0, 1.0))
+    means = seen.origin + seen.sums / seen.visits
+    missing = seen.counts - seen.visits
+    return StageTwin(mdp, of.delta, plain.sigma, seen.visits, means, alive, c, weights, missing, (ends[0], ends[1]))
 
 
 @settings(max_examples=15)
@@ -47,8 +53,9 @@ def twin_of(plain: StageBound, seen: Sums) -> StageTwin:
 def test_pairs_and_gaps_are_those_of_enumeration(mdp: MDP, seed: int, epsilon: float) -> None:
     """Every pair at S0 and at every kappa; then the gap, with some pairs kept from another moment."""
     rng = np.random.default_rng(seed)
+    mdp = with_ranges(mdp, (-1.0, 1.0))
     sigma = rng.choice([0.0, 0.1, 0.4, 0.4], size=mdp.n_arcs)
-    plain = plain_of(Challenger(mdp, epsilon, 0.2, sigma, dependence="any"))
+    plain = plain_of(Challenger(mdp, epsilon, 0.2, sigma, dependence="any", noise="sigma"))
     seen, before = some_sums(mdp, seed), some_sums(mdp, seed + 1)
     twin = twin_of(plain, seen)
     path = np.array(twin.paths[seed % len(twin.paths)])
@@ -61,12 +68,13 @@ def test_pairs_and_gaps_are_those_of_enumeration(mdp: MDP, seed: int, epsilon: f
     picked = [0, *range(1, len(columns), 15)]
     exact = {(a, b): [twin.pair(a, b, columns[row]) for row in picked] for a, b in zip(x.tolist(), y.tolist())}
     for i, pair in enumerate(zip(x.tolist(), y.tolist())):
-        width = max(1e-9, exact[pair][0] - float(twin.mean[pair[0]] - twin.mean[pair[1]]))
+        width = max(1e-9, exact[pair][0] - twin.difference(*pair))
         for row, value in zip(picked, exact[pair]):
-            assert bounds[i, row] >= value - 2e-3 * width
-            assert row > 0 or bounds[i, row] <= value + 5e-3 * width
+            most = 2.0  # what the ranges allow
+            assert min(most, bounds[i, row]) >= value - 2e-3 * width
+            assert row > 0 or min(most, bounds[i, row]) <= value + 5e-3 * width
     least = {
-        pair: np.minimum(bounds[i], min(bounds[i, 0], plain.kept.get(pair, np.inf)))
+        pair: np.minimum(bounds[i], min(bounds[i, 0], plain.kept.get(pair, np.inf), 2.0))
         for i, pair in enumerate(zip(x.tolist(), y.tolist()))
     }
     price = np.append(0.0, kappas) / plain.entries.delta
@@ -138,6 +146,39 @@ def test_kept_pairs_stand_in_the_file_and_are_found_in_the_log(tmp_path: Path) -
     assert verify(content).answer == verify(content, storage=study.storage).answer == "yes"
     study.export(tmp_path / "log.csv")
     assert verify(content, log=tmp_path / "log.csv").answer == "yes"
+
+
+@pytest.mark.parametrize(
+    ("declared", "missing", "counted"),
+    [
+        ({"sigma": None, "reward_range": (-1, 2)}, "related", True),
+        ({"sigma": 0.2, "reward_range": (-1, 2)}, "related", True),
+        ({"sigma": 0.2}, "related", False),
+        ({"sigma": 0.2}, "unrelated", False),
+    ],
+)
+def test_what_broken_off_trials_do_not_show_counts_in_file_and_log(
+    declared: dict[str, Any], missing: str, counted: bool
+) -> None:
+    study = new_study(problem=pipeline(**declared), epsilon=0.1, learner={**ANY, "missing": missing})
+    play(study, 80, mishaps=True)
+    content = study.certificate().to_dict()
+    lacking = content["evidence"]["missing"]
+    assert lacking == study.learner._seen.missing.tolist()
+    assert (sum(lacking) > 0) == counted
+    words = {(True, True): "worse for the claim", (True, False): "left out whole", (False, False): "any score of their"}
+    assert words[missing == "related", counted] in content["assumptions"][4]
+    assert content["certified_gap"] < np.inf
+    assert verify(content).answer == verify(content, storage=study.storage).answer == "yes"
+    for arc in np.flatnonzero(lacking).tolist():
+        forged = deepcopy(content)
+        forged["evidence"]["missing"][arc] -= 1
+        if "scores" in forged["evidence"]:
+            forged["evidence"]["scores"][arc].remove(None)
+        assert verify(mended(forged), storage=study.storage).answer == "no"
+    forged = deepcopy(content)
+    forged["settings"]["missing"] = "unrelated" if missing == "related" else "related"
+    assert verify(again(forged, study.mdp), storage=study.storage).answer == "no"
 
 
 def again(content: dict[str, Any], mdp: MDP) -> dict[str, Any]:

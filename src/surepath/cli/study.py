@@ -453,7 +453,7 @@ def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                lines = [status_in_words(now, brief=watch and not now.done, forecast=forecast)]
+                lines = [status_in_words(now, brief=watch and not now.done)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
                 typer.echo("\n".join(lines))
@@ -491,6 +491,10 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Write what is proven so far as a file that surepath verify checks."""
+    if out.suffix.lower() in (".html", ".pdf"):
+        raise typer.BadParameter(
+            f"a certificate is a .json file; surepath study report --out {shown(quote(str(out)))} writes a page to read"
+        )
     refuse_existing(out, force)
     made = load(storage, name).certificate()
     made.save(out)
@@ -498,6 +502,27 @@ def certificate(
         print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
         return
     typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
+
+
+@study.command("report")
+def report(
+    out: Annotated[Path, typer.Option("--out", help="The file: .html, or .pdf where a browser is installed.")] = Path(
+        "report.html"
+    ),
+    force: Force = False,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page to hand on: what is proven, the plan, pictures, what was assumed and checked, spending."""
+    from surepath.plots.report import write_report
+
+    refuse_existing(out, force)
+    write_report(load(storage, name), out)
+    if as_json:
+        print_json({"written": str(out)})
+        return
+    typer.echo(f"wrote {shown(out)}")
 
 
 @study.command("export")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from surepath.experiments.pictures import stopping_data as stopping_data
     from surepath.plots.graph import draw_graph as draw_graph
     from surepath.plots.graph import graph_layout as graph_layout
+    from surepath.plots.report import write_report as write_report
     from surepath.plots.studies import challengers_data as challengers_data
     from surepath.plots.studies import draw_challengers as draw_challengers
     from surepath.plots.studies import draw_gap as draw_gap
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "surepath.plots.graph": ("draw_graph", "graph_layout"),
+    "surepath.plots.report": ("write_report",),
     "surepath.plots.studies": (
         "challengers_data",
         "draw_challengers",

@@ -55,8 +55,8 @@ from surepath.verify.file import (
 )
 from surepath.verify.log import Action, Log, Replay, Trial, Watch, frozen, in_order
 from surepath.verify.noise import checker_of
-from surepath.verify.stages import StageBound, kept_moments
-from surepath.verify.verify import Verdict
+from surepath.verify.stages import StageBound, kept_moments, missing_rule
+from surepath.verify.verify import OF_SUMS, Verdict
 from surepath.verify.verify import verify as check
 
 if TYPE_CHECKING:
@@ -224,13 +224,13 @@ class Claim:
     def seen(self) -> Sums:
         """Return the sums as arrays."""
         parts = self.evidence
-        visits = np.array(parts["visits"], dtype=np.int64)
-        return Sums(visits, np.array(parts["origin"]), np.array(parts["sums"]), self.scores)
+        visits, missing = (np.array(parts[name], dtype=np.int64) for name in ("visits", "missing"))
+        return Sums(visits, np.array(parts["origin"]), np.array(parts["sums"]), self.scores, missing)
 
     def hold_scores(self) -> bool:
         """Add the scores, where there are some, to the evidence; return False when they are too many."""
         if self.scores is not None:
-            lists = self.scores.lists(self.seen.visits)
+            lists = self.scores.lists(self.seen.counts)
             if sum(map(len, lists)) > MOST_NUMBERS:
                 return False
             self.evidence["scores"] = lists
@@ -286,7 +286,10 @@ def _claim(fold: Fold, evidence: dict[str, Any], path: IntArray, gap: float, sco
         actions=fold.actions,
         digest=fold.digest,
         tally=fold.tally.as_tree(),
-        evidence={"visits": visits.tolist(), "origin": origin.tolist(), "sums": np.asarray(evidence["sums"]).tolist()},
+        evidence={
+            **{name: np.asarray(evidence[name]).tolist() for name in ("visits", "missing", "sums")},
+            "origin": origin.tolist(),
+        },
         alive=np.array(evidence.get("alive", evidence.get("active")), dtype=bool),
         scores=scores,
     )
@@ -316,7 +319,7 @@ def _by_steps(
     steps, kept = _moments(found, fold, rows(found.prefix), actions[: found.actions], checker)
     for step in steps:
         alive[step["ruled_out"]] = False
-    small = sum(3 * len(step["visits"]) for step in steps) <= MOST_NUMBERS
+    small = sum(len(OF_SUMS) * len(step["visits"]) for step in steps) <= MOST_NUMBERS
     if small and found.hold_scores():
         found.proof = {"by": MOMENTS, "moments": steps}
     else:
@@ -364,8 +367,8 @@ def _moments(
                 keeper.use(seen, path)
             ruled_out = checker.ruled_out(seen, path, alive)
             if ruled_out.any():
-                sums = {"visits": seen.visits.tolist(), "origin": seen.origin.tolist(), "sums": seen.sums.tolist()}
                 arcs = np.flatnonzero(ruled_out).tolist()
+                sums = {name: getattr(log, name).tolist() for name in OF_SUMS}
                 found.append({"trials": log.trials, "path": path.tolist(), "ruled_out": arcs, **sums})
                 alive = alive & ~ruled_out
         active = now
@@ -391,7 +394,7 @@ class Keeper:
             pair = x, int(of[x])
             if kept[x] < self._least.get(pair, np.inf):
                 self._least[pair], arcs = float(kept[x]), list(pair)
-                parts = {"visits": log.visits[arcs].tolist(), "sums": log.sums[arcs].tolist()}
+                parts = {name: getattr(log, name)[arcs].tolist() for name in ("visits", "sums", "missing")}
                 self._rows[pair] = {"trials": log.trials, "pair": arcs, **parts}
         self._before = kept.copy()
 
@@ -407,7 +410,8 @@ class Keeper:
 
 
 def _replay(fold: Fold, keep_scores: bool) -> Replay:
-    return Replay(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]), keep_scores)
+    rule = missing_rule(fold.mdp, fold.settings)
+    return Replay(fold.mdp, fold._seed, fold.on_failure, float(fold.settings["epsilon"]), keep_scores, rule=rule)
 
 
 # Checking one ---------------------------------------------------------------------------------------------------------

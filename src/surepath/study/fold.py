@@ -17,7 +17,7 @@ from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
 from surepath.learners.base import build
 from surepath.model.mdp import MDP
-from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
+from surepath.study.storage import PAGE, Reading, Writing, array_bytes, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
     CANCELLED,
     COMPLETE,
@@ -233,6 +233,8 @@ MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen;
 _ALL = 2**31
 SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
+SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
+SNAPSHOT_BYTES = 500  # and as many more for each trial that it saves from being folded again
 MOST_REPLAYED = 20_000  # trials that another learner is fed one by one, for a certificate or the gap over the trials
 EXCLUDE, TIGHTEN = "exclude", "tighten"
 
@@ -453,9 +455,8 @@ class Fold:
 
     # Snapshots ---------------------------------------------------------------------------------------------------
 
-    def snapshot(self) -> SnapshotRow:
-        """Return the state as bytes, and count it as saved."""
-        tree = {
+    def _tree(self) -> dict[str, Any]:
+        return {
             "of": self._origin(self.prefix, self.actions),
             "read": [self.change, self.stamp],
             "learner": self.learner.snapshot(),
@@ -463,17 +464,22 @@ class Fold:
             "digest": self.digest,
             "proof": self.proof,
         }
-        row = SnapshotRow(self.prefix, self.actions, encode_tree(tree))
+
+    def snapshot(self) -> SnapshotRow:
+        """Return the state as bytes, and count it as saved."""
+        row = SnapshotRow(self.prefix, self.actions, encode_tree(self._tree()))
         self.mark_saved(self.prefix)
         return row
 
     def save(self, log: Writing) -> None:
-        """Save a snapshot now and then, so that opening the study is quick."""
+        """Save a snapshot now and then, so that opening the study is quick; none that is large beside the log."""
         if self.prefix < self.saved + SAVE_EVERY and self.seconds < SAVE_SECONDS:
             return
         kept = log.snapshot_prefix()  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
+        elif array_bytes(self._tree()) > SMALL_SNAPSHOT + SNAPSHOT_BYTES * self.prefix:
+            self.mark_saved(self.prefix)
         else:
             log.save_snapshot(self.snapshot())
 

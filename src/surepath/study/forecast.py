@@ -16,6 +16,7 @@ from surepath.learners.challenger.learner import Challenger, gap_now, play_on
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Bounded, Gaussian, Instance
+from surepath.study.fold import money
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -38,6 +39,7 @@ class Forecast:
         gaps: In each world, the certified gap after `more` trials, or at the stop if that comes first.
         cut: Whether time ran out before all worlds were done.
         wanted: How many worlds were asked for.
+        price: What a trial has cost on average so far, as told or declared; None where nothing costs.
     """
 
     done: bool
@@ -49,6 +51,7 @@ class Forecast:
     gaps: tuple[float, ...]
     cut: bool
     wanted: int
+    price: float | None = None
 
     def trials_left(self, share: float = MIDDLE) -> float:
         """Return the trials until done that this share of the worlds needs at most; infinite where a cut hides it."""
@@ -73,6 +76,7 @@ class Forecast:
             "trials_left": {name: self.trials_left(share) for name, share in shares},
             "more": self.more,
             "gap_after_more": {name: self.gap_after(share) for name, share in shares},
+            "cost_left": {} if self.price is None else {name: self.price * self.trials_left(q) for name, q in shares},
             "worlds": len(self.left),
             "cut": self.cut,
         }
@@ -91,7 +95,11 @@ class Forecast:
         if np.isinf(middle):
             return f"more than {self._cut_after():,.0f} further trials until done in most worlds"
         most = f"{high:,.0f}" if np.isfinite(high) else f"over {self._cut_after():,.0f}"
-        return f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
+        words = f"about {middle:,.0f} more trials until done (in 8 worlds of 10: {low:,.0f} to {most})"
+        if self.price is None:
+            return words
+        most = money(self.price * high) if np.isfinite(high) else f"over {money(self.price * self._cut_after())}"
+        return f"{words}, which cost about {money(self.price * middle)} ({money(self.price * low)} to {most})"
 
     def _gap_in_words(self) -> str:
         low, middle, high = (self.gap_after(share) for share in (LOW, MIDDLE, HIGH))
@@ -209,6 +217,8 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     if learner.stopped:
         return Forecast(True, trials, gap, more, (), (), (), False, draws)
     end, budget = clock() + seconds, _trial_budget(learner)
+    spent, settled = study.spent, study.evidence_trials
+    price = spent / settled if spent is not None and settled else None
     size = sum(value.nbytes for value in learner._evidence().values() if isinstance(value, np.ndarray))
     children = np.random.SeedSequence([seed, int(study._fold.digest[:16], 16)]).spawn(
         min(draws, max(2, MOST_BYTES // max(1, 2 * size)))
@@ -228,7 +238,7 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
             break
     left, played = _to_the_end(runs, more, end, budget)
     cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
-    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws)
+    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws, price)
 
 
 def _to_the_end(runs: list[Run], more: int, end: float, budget: int) -> tuple[list[float], list[int]]:

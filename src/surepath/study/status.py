@@ -54,27 +54,6 @@ REDRAWN_EVERY = 0.2  # seconds
 MOST_PLAN = 48  # characters of the current plan
 
 
-def rough_trials_left(trials: int, gap: float, epsilon: float) -> int | None:
-    """Guess how many more trials the proof needs at most: the gap falls at least with the root of the trials.
-
-    Example:
-        >>> rough_trials_left(100, 0.2, 0.1), rough_trials_left(100, 0.05, 0.1), rough_trials_left(3, math.inf, 0.1)
-        (300, 0, None)
-    """
-    if trials < 1 or not math.isfinite(gap) or epsilon <= 0.0:
-        return None
-    more = trials * max((gap / epsilon) ** 2 - 1.0, 0.0)
-    if more > 1e12:
-        return None
-    digits = max(len(str(int(more))) - 2, 0)  # two figures are all that such a guess is worth
-    return round(more / 10.0**digits) * int(10**digits)
-
-
-def at_most(left: int) -> str:
-    """Describe a rough guess of the trials left, as a condition and not as a forecast."""
-    return f"at most about {left:,} more if the gap falls with the root of the trials"
-
-
 def gap_in_words(gap: float, epsilon: float) -> str:
     """Describe how far the current plan can be from the best, beside what is wanted."""
     return f"proven gap {rounded_up(gap)}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
@@ -112,8 +91,7 @@ class Progress:
         study = self._study
         status = study.status()
         trials, gap, epsilon, failed = status.evidence, status.certified_gap, status.epsilon, status.states[FAILED]
-        left = rough_trials_left(trials, gap, epsilon)
-        more = ", done" if status.done else "" if left is None else f", {at_most(left)}"
+        more = ", done" if status.done else ""
         more += ", in doubt" if status.findings else ""
         lost = f", {failed:,} failed" if failed else ""
         plan = plan_in_words(status.best_plan) if math.isfinite(gap) else ""
@@ -143,21 +121,20 @@ MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS_LISTED = 10
 
 
-def status_in_words(now: Status, *, brief: bool = False, forecast: bool = False) -> str:
-    """Describe a status; brief gives one line, and where a forecast follows, no rough guess is made."""
+def status_in_words(now: Status, *, brief: bool = False) -> str:
+    """Describe a status; brief gives one line."""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
-    left = "" if now.rough_trials_left is None or now.done or forecast else f", {at_most(now.rough_trials_left)}"
     spent = "" if now.spent is None else f"; spent {money(now.spent)}"
     if brief:
-        return f"trials: {counts}{spent}; {gap}{left}{'; in doubt' if now.findings else ''}"
+        return f"trials: {counts}{spent}; {gap}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
         f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
-        f"{': done' if now.done and not now.findings else left}",
+        f"{': done' if now.done and not now.findings else ''}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
@@ -245,8 +222,6 @@ class Status:
         certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
         epsilon, delta: What is asked for.
         done: Whether that is proven.
-        rough_trials_left: A rough upper bound: those needed if the gap fell no faster than with the root of the trials;
-            None when nothing can be said. `Study.forecast` simulates instead.
         running: The first trials whose lease has not ended.
         workers: Who runs them.
         findings: What the scores say against the declared noise, in sentences.
@@ -276,7 +251,6 @@ class Status:
     epsilon: float
     delta: float
     done: bool
-    rough_trials_left: int | None
     running: tuple[RunningTrial, ...]
     workers: tuple[Worker, ...]
     findings: tuple[str, ...]
@@ -369,7 +343,6 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         epsilon=epsilon,
         delta=float(learner.delta),
         done=bool(learner.stopped),
-        rough_trials_left=0 if learner.stopped else rough_trials_left(evidence, gap, epsilon),
         running=_listed(study.mdp, running),
         workers=_workers(running),
         findings=findings,

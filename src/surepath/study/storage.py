@@ -558,8 +558,16 @@ def encode_tree(tree: Any) -> bytes:
     text = json.dumps(plain(tree))
     file = io.BytesIO()
     arrays[_TREE] = np.frombuffer(text.encode(), dtype=np.uint8)
-    np.savez(file, allow_pickle=False, **arrays)
+    np.savez_compressed(file, allow_pickle=False, **arrays)
     return file.getvalue()
+
+
+def array_bytes(tree: Any) -> int:
+    """Return how many bytes the arrays of a tree take."""
+    if isinstance(tree, np.ndarray):
+        return int(tree.nbytes)
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (list, tuple)) else ()
+    return sum(map(array_bytes, parts))
 
 
 def decode_tree(content: bytes) -> Any:

@@ -64,7 +64,7 @@ Entry = Mapping[str, Any]
 class Scores:
     """The gains of each arc in the order in which their trials were asked for; they grow at the end alone.
 
-    A moment is named by its visits: the gains up to then are the first of each arc.
+    A moment is named by its counts: the gains up to then are the first of each arc. A gain that is missing is NaN.
     """
 
     def __init__(self, arcs: int, gains: Iterable[Iterable[float]] = ()) -> None:
@@ -78,22 +78,29 @@ class Scores:
         """Return the first gains of an arc."""
         return np.array(self.gains[arc][:number])
 
-    def lists(self, visits: IntArray) -> list[list[float]]:
-        """Return the gains up to the moment of these visits; none for arcs whose reward is known."""
-        return [some[:n].tolist() for some, n in zip(self.gains, visits.tolist())]
+    def lists(self, counts: IntArray) -> list[list[float | None]]:
+        """Return the gains up to the moment of these counts, None where missing; none for arcs of known reward."""
+        return [[None if gain != gain else gain for gain in some[:n]] for some, n in zip(self.gains, counts.tolist())]
 
 
 @dataclass(frozen=True)
 class Sums:
     """Evidence, arc by arc, larger is better: visits, the first gain, the sum of gains minus the first.
 
-    Where noise is learned the scores themselves are needed; those of this moment are the first `visits` of each arc.
+    Where noise is learned the scores themselves are needed; those of this moment are the first `counts` of each arc.
+    `missing` has the gains that broken-off trials did not show, where they count.
     """
 
     visits: IntArray
     origin: FloatArray
     sums: FloatArray
     scores: Scores | None = None
+    missing: IntArray | None = None
+
+    @property
+    def counts(self) -> IntArray:
+        """Return how many gains of each arc count, those that are missing included."""
+        return self.visits if self.missing is None else self.visits + self.missing
 
 
 class Rows(NamedTuple):
@@ -116,6 +123,11 @@ class PlainBound:
     def __init__(self, entries: Entries, needs_scores: bool = False) -> None:
         self.entries, self.needs_scores = entries, needs_scores
         self.mdp, self.passes, self.sigma = entries.mdp, entries.passes, entries.sigma
+        ranges = self.mdp.gain_range or (np.full(self.mdp.n_arcs, np.nan),) * 2
+        self.ends: tuple[FloatArray, ...] = tuple(  # the least and the most gain that is possible
+            np.where(self.mdp.is_known, self.mdp.known_gain, np.nan_to_num(end, nan=far))
+            for end, far in zip(ranges, (-np.inf, np.inf))
+        )
 
     # Rows over all arcs ------------------------------------------------------------------------------------------
 
@@ -156,10 +168,17 @@ class PlainBound:
                 ends = Ends(path, price.leaving[:, None] * k, price.meeting[:, None] * k) if single else None
                 yield Rows(weight, price.fixed * k, 0.0, ends)
 
-    def means(self, seen: Sums) -> tuple[FloatArray, FloatArray]:
-        """Return the empirical mean of each arc and what rounding may have done to it."""
+    def means(self, seen: Sums, side: str = RIVAL) -> tuple[FloatArray, FloatArray]:
+        """Return the empirical mean of each arc and what rounding may have done to it.
+
+        Gains that are missing are the most that its range allows for a rival's arc, the least for the path's own.
+        """
         mdp = self.mdp
         mean = seen.origin + seen.sums / np.maximum(seen.visits, 1)
+        if seen.missing is not None and seen.missing.any():
+            lacks, end = seen.missing > 0, self.ends[0 if side == OWN else 1]
+            part = np.where(lacks, seen.missing / np.maximum(seen.counts, 1), 0.0)
+            mean = mean + part * (np.where(lacks, end, mean) - mean)
         blur = 0.5 * UNIT * (np.abs(mean) + np.abs(seen.origin) + 0.5 * np.abs(seen.sums))
         if mdp.known is not None:
             mean = np.where(mdp.is_known, mdp.known_gain, mean)
@@ -167,16 +186,15 @@ class PlainBound:
 
     def differences(self, seen: Sums, arcs: IntArray, own: IntArray) -> FloatArray:
         """Return how much the mean of each arc exceeds that of another, at most."""
-        mean, blur = self.means(seen)
-        return np.asarray((mean[arcs] + blur[arcs]) - (mean[own] - blur[own]))
+        (high, blur), (low, other) = self.means(seen), self.means(seen, OWN)
+        return np.asarray((high[arcs] + blur[arcs]) - (low[own] - other[own]))
 
     def slack(self, seen: Sums, path: IntArray, alive: BoolArray) -> float:
         """Bound what rounding can do to a sum of H differences of means."""
-        mean, on = self.means(seen)[0], alive.copy()
+        on, first = alive.copy(), self.mdp.stage_arc[:-1]
         on[path] = True
-        first = self.mdp.stage_arc[:-1]
-        high = np.maximum.reduceat(np.where(on, mean, -np.inf), first)
-        low = np.minimum.reduceat(np.where(on, mean, np.inf), first)
+        high = np.maximum.reduceat(np.where(on, self.means(seen)[0], -np.inf), first)
+        low = np.minimum.reduceat(np.where(on, self.means(seen, OWN)[0], np.inf), first)
         return float(UNIT * (self.mdp.horizon + 4) * (high - low).sum())
 
     # Answers -----------------------------------------------------------------------------------------------------
@@ -389,7 +407,7 @@ class Entries:
 
     def sizes(self, entry: Entry, seen: Sums, side: str, arcs: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return a = sigma sqrt(n + c) / n and 1/2 log(1 + n / c) of noisy arcs."""
-        n, c = seen.visits[arcs].astype(np.float64), self.precision(entry, side)[arcs]
+        n, c = seen.counts[arcs].astype(np.float64), self.precision(entry, side)[arcs]
         return self.sigma[arcs] * np.sqrt(n + c) / n, np.log1p(n / c) / 2
 
     def width(self, entry: Entry, side: str, seen: Sums, slopes: FloatArray, arcs: IntArray) -> FloatArray:
@@ -398,7 +416,7 @@ class Entries:
         noisy = np.flatnonzero(self.sigma[arcs] > 0)
         slopes = np.broadcast_to(slopes, wide.shape)[noisy]
         of = arcs[noisy]
-        n, c, sigma = seen.visits[of].astype(np.float64), self.precision(entry, side)[of], self.sigma[of]
+        n, c, sigma = seen.counts[of].astype(np.float64), self.precision(entry, side)[of], self.sigma[of]
         a, extra = Entries.sizes(self, entry, seen, side, of)
         if entry["kind"] in ("half-normal", "bernstein", "betting"):
             wide[noisy] = slopes * (upper_conjugate(a[:, None] / slopes) + extra[:, None])

@@ -25,6 +25,7 @@ from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.model.text_files import read_text
+from surepath.verify.stages import missing_rule
 
 KIND, CERTIFICATE_FORMAT = "surepath certificate", 5
 CERTIFICATE_FIELDS = {
@@ -170,10 +171,24 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         "trial is given up: trials count in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
     ]
-    if options.get("on_failure") == WORST:
+    rule, late = missing_rule(mdp, content["settings"]), content["trials"]["sources"]["late"]
+    worst = "A step that failed counts as its worst score. " if options.get("on_failure") == WORST else ""
+    if rule is not None and rule.fills:
         said.append(
-            "A step that failed counts as its worst score; expired and cancelled trials "
-            f"({counts['expired'] + counts['cancelled']}) are left out for reasons that do not depend on their scores."
+            f"{worst}Scores that are missing of trials that broke off or were lost ({counts['partial']} with some "
+            f"scores, {counts['failed'] + counts['expired']} with none) count as the end of their range that is worse "
+            f"for the claim; cancelled trials ({counts['cancelled']}) are left out for reasons that do not depend on "
+            "their scores."
+        )
+    elif rule is not None:
+        said.append(
+            f"{worst}Trials that broke off or were lost ({left_out + counts['partial']}: with some scores, failed, "
+            "expired or cancelled) are left out whole, for reasons that do not depend on any of their scores."
+        )
+    elif worst:
+        said.append(
+            f"{worst}Expired and cancelled trials ({counts['expired'] + counts['cancelled']}) are left out for reasons "
+            "that do not depend on their scores."
         )
     else:
         said.append(
@@ -181,8 +196,7 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
             f"({counts['partial']} trials), are missing for reasons that do not depend on "
             f"{'any score of their trial' if shared else 'the scores that are missing'}."
         )
-    if counts["expired"]:
-        late = content["trials"]["sources"]["late"]
+    if counts["expired"] and not (rule is not None and rule.fills):
         said.append(
             f"The {counts['expired']} trials that were given up after their lease were lost with their workers, not "
             f"for being slow in a way that has to do with their scores ({late} results came too late to count)."

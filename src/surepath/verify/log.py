@@ -27,6 +27,7 @@ from surepath.model.mdp import MDP
 from surepath.model.text_files import plain_cell, read_text
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import LEFT_OUT, MARKED, SOURCES, STATES, TIGHTEN, WORST
+from surepath.verify.stages import MissingRule
 
 MOST_LOG_BYTES = 4 * 1024**3
 LOG_FORMAT = "surepath-study-log"
@@ -182,7 +183,7 @@ class Replay:
     """Sums, scores, counts and hash of a log, entry after entry, without any learner.
 
     Attributes:
-        visits, origin, sums: As in `Sums`, arrays that grow.
+        visits, origin, sums, missing: As in `Sums`, arrays that grow.
         scores: The gains themselves, where they are kept.
         trials: Trials so far.
         states, sources: How many there were of each.
@@ -203,10 +204,12 @@ class Replay:
         epsilon: float,
         keep_scores: bool = False,
         watch: Watch | None = None,
+        rule: MissingRule | None = None,
     ) -> None:
         self.mdp, self.on_failure, self.epsilon, self.watch = mdp, on_failure, epsilon, watch
         self.visits = np.zeros(mdp.n_arcs, dtype=np.int64)
         self.origin, self.sums = np.zeros(mdp.n_arcs), np.zeros(mdp.n_arcs)
+        self.missing, self.rule = np.zeros(mdp.n_arcs, dtype=np.int64), rule
         self.scores = Scores(mdp.n_arcs) if keep_scores else None
         self.trials, self.refused, self.unfit = 0, 0, list[int]()
         self.outlived, self._expired = 0, set[int]()
@@ -227,7 +230,9 @@ class Replay:
         if entry.source not in SOURCES:
             raise CertificateError(f"trial {entry.number} has the source {entry.source!r}, which there is not")
         self.trials = entry.number
-        self._add(entry.number, entry.path, self._counted(entry))
+        counted = self._counted(entry)
+        if counted or entry.state in ("failed", "expired"):
+            self._add(entry.number, entry.path, counted)
         self.states[entry.state] += 1
         self.sources[entry.source] += 1
         if entry.state == "expired":
@@ -275,7 +280,14 @@ class Replay:
             self.refused += 1
             return
         self._largest = largest
-        if self.watch is not None and rewards:
+        rest = [] if self.rule is None else [arc for arc in path[len(rewards) :] if self.rule.noisy[arc]]
+        if self.rule is not None and rest and not self.rule.fills:
+            return
+        for arc in rest:
+            self.missing[arc] += 1
+            if self.scores is not None:
+                self.scores.add(arc, math.nan)
+        if self.watch is not None and rewards and not rest:
             self.watch.observe(arcs, gains)
         for arc, gain in zip(path, gains.tolist()):
             self.visits[arc] += 1
@@ -309,7 +321,7 @@ class Replay:
     @property
     def seen(self) -> Sums:
         """Return the sums, as they are now."""
-        return Sums(self.visits.copy(), self.origin.copy(), self.sums.copy(), self.scores)
+        return Sums(self.visits.copy(), self.origin.copy(), self.sums.copy(), self.scores, self.missing.copy())
 
 
 def largest_known(mdp: MDP) -> float:

@@ -47,6 +47,8 @@ def checker_of(
     if invalid:
         return None, f"no proof: {'; '.join(invalid)}"
     kinds = {entry["kind"] for entry in bound["entries"]}
+    if settings.get("missing") not in ("related", "unrelated"):
+        return None, "no proof: it is not said what broken-off trials have to do with their scores"
     dependence, priors = settings.get("dependence"), {entry["prior"] for entry in bound["entries"]}
     if dependence not in ("any", "independent") or (dependence == "any") != (priors == {"stages"}):
         return None, 'no proof: entries by "stages" are for dependence "any", and there are no others for it'
@@ -112,7 +114,7 @@ class LearnedEntries(Entries):
             for i, arc in enumerate(arcs.tolist()):
                 if self.learns[arc]:
                     w = self.squares(seen, arc) + c[arc]
-                    a[i] = self.span[arc] * (np.sqrt(w) + np.sqrt(2 * cost)) / seen.visits[arc]
+                    a[i] = self.span[arc] * (np.sqrt(w) + np.sqrt(2 * cost)) / seen.counts[arc]
                     extra[i] = np.log(w / c[arc]) / 2
         return a, extra
 
@@ -137,16 +139,16 @@ class LearnedEntries(Entries):
                     if entry["kind"] == "betting":
                         wide[i] = span * self._betting(seen, side, arc, float(c[arc]), k)
                     else:
-                        w, n = self.squares(seen, arc) + c[arc], int(seen.visits[arc])
+                        w, n = self.squares(seen, arc) + c[arc], int(seen.counts[arc])
                         wide[i] = span * bernstein_widths(float(w), log_start(float(c[arc])), float(c[arc]), n, k)
         return wide
 
     # From the scores ---------------------------------------------------------------------------------------------
 
     def scaled(self, seen: Sums, arc: int) -> FloatArray:
-        """Return the scores of an arc in units of its range, from 0 to 1."""
+        """Return the scores of an arc in units of its range, from 0 to 1; NaN where missing."""
         assert seen.scores is not None
-        gains = seen.scores.first(arc, int(seen.visits[arc]))
+        gains = seen.scores.first(arc, int(seen.counts[arc]))
         return np.asarray(np.clip((gains - self.low[arc]) / self.span[arc], 0.0, 1.0))
 
     def _forget_others(self, seen: Sums) -> None:
@@ -158,25 +160,27 @@ class LearnedEntries(Entries):
     def squares(self, seen: Sums, arc: int) -> float:
         """Return V of an arc, or a little more."""
         self._forget_others(seen)
-        n = int(seen.visits[arc])
+        n = int(seen.counts[arc])
         known = self._squares.get(arc)
         if known is None or known[0] != n:
-            known = self._squares[arc] = n, squares(self.scaled(seen, arc)) * (1 + 1e-15 * n) + 1e-15 * n
+            x = self.scaled(seen, arc)
+            known = self._squares[arc] = n, squares(x[~np.isnan(x)]) * (1 + 1e-15 * n) + 1e-15 * n
         return known[1]
 
     def _betting(self, seen: Sums, side: str, arc: int, c: float, slopes: FloatArray) -> FloatArray:
         self._forget_others(seen)
-        n = int(seen.visits[arc])
-        mean = (seen.origin[arc] + seen.sums[arc] / n - self.low[arc]) / self.span[arc]
+        n, some = int(seen.counts[arc]), int(seen.visits[arc])
+        mean = float((seen.origin[arc] + seen.sums[arc] / some - self.low[arc]) / self.span[arc])
+        mean = ((1 - mean if side == OWN else mean) * some + (n - some)) / n
         known = self._lines.get((arc, side, c))
         if known is None or known[0] != n:
             bets = self._bets.get((arc, side))
             if bets is None or bets.number > n:
                 bets = self._bets[arc, side] = Bets()
             x = self.scaled(seen, arc)[bets.number :]
-            bets.take(1 - x if side == OWN else x)
+            bets.take(np.nan_to_num(1 - x if side == OWN else x, nan=1.0))  # what is missing speaks for the option
             known = self._lines[arc, side, c] = n, bets.lines(c)
-        return betting_widths(known[1], float(1 - mean if side == OWN else mean), slopes)
+        return betting_widths(known[1], mean, slopes)
 
 
 # Bernstein ------------------------------------------------------------------------------------------------------------

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.model.mdp import MDP
 from surepath.verify.bound import BLOCK_NUMBERS, OWN, RIVAL, Entries, PlainBound, Rows, Sums, free_ends
 
 SLOPES = np.geomspace(1 / 6, 6.0, 41)  # of a pair, in units of the one that suits S0 if the noise is Gaussian
@@ -46,11 +47,6 @@ class StageBound(PlainBound):
         degree, most = np.diff(mdp.first), max(1.0, float(entries.choices[1][0]))
         self._far = 0.5 / max(1, mdp.n_arcs - mdp.horizon)
         self._near = self._far + 0.5 / (most * np.maximum(degree - 1, 1))  # by node
-        ends = mdp.gain_range or (np.full(mdp.n_arcs, np.nan),) * 2
-        self._low, self._high = (
-            np.where(mdp.is_known, mdp.known_gain, np.nan_to_num(end, nan=open_end))
-            for end, open_end in zip(ends, (-np.inf, np.inf))
-        )
         self._of: tuple[Sums, bytes, tuple[IntArray, FloatArray, FloatArray]] | None = None
 
     def _tried(self, seen: Sums, x: IntArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -126,7 +122,7 @@ class StageBound(PlainBound):
         x, kappas, bounds = self._pairs(seen, path)
         own, now = path[self.mdp.arcs.stage[arcs]], bounds[np.searchsorted(x, arcs)]
         kept = [self.kept.get(pair, np.inf) for pair in zip(arcs.tolist(), own.tolist())]
-        least = np.minimum(np.minimum(now[:, 0], kept), self._high[arcs] - self._low[own])
+        least = np.minimum(np.minimum(now[:, 0], kept), self.ends[1][arcs] - self.ends[0][own])
         every = np.minimum(now, least[:, None])
         weight = np.full((self.mdp.n_arcs, every.shape[1]), -np.inf)
         weight[arcs], weight[path] = np.where(np.isnan(every), np.inf, every), 0.0
@@ -137,8 +133,8 @@ class StageBound(PlainBound):
 
 # Kept pairs as a certificate holds them -------------------------------------------------------------------------------
 
-Kept = Mapping[str, Any]  # trials: after how many; pair: arcs x and y; visits, sums: of these two by then
-KEPT_FIELDS = {"trials", "pair", "visits", "sums"}
+Kept = Mapping[str, Any]  # trials: after how many; pair: arcs x and y; visits, sums, missing: of these two by then
+KEPT_FIELDS = {"trials", "pair", "visits", "sums", "missing"}
 
 
 def kept_moments(rows: Sequence[Kept], last: Sums) -> Iterator[tuple[int, Sums, IntArray, IntArray]]:
@@ -146,10 +142,30 @@ def kept_moments(rows: Sequence[Kept], last: Sums) -> Iterator[tuple[int, Sums, 
 
     First gains and scores are those of the `last` moment, which every earlier one shares.
     """
-    visits, sums = np.zeros_like(last.visits), np.zeros_like(last.sums)
+    visits, sums, missing = np.zeros_like(last.visits), np.zeros_like(last.sums), np.zeros_like(last.visits)
     for trials, some in groupby(sorted(rows, key=lambda row: row["trials"]), key=lambda row: row["trials"]):
         now = list(some)
         for row in now:
-            visits[row["pair"]], sums[row["pair"]] = row["visits"], row["sums"]
+            pair = row["pair"]
+            visits[pair], sums[pair], missing[pair] = row["visits"], row["sums"], row["missing"]
         x, y = np.array([row["pair"] for row in now], dtype=np.int64).T
-        yield trials, Sums(visits.copy(), last.origin, sums.copy(), last.scores), x, y
+        yield trials, Sums(visits.copy(), last.origin, sums.copy(), last.scores, missing.copy()), x, y
+
+
+# Scores that are missing ----------------------------------------------------------------------------------------------
+
+
+class MissingRule(NamedTuple):
+    """What the scores that broken-off trials do not show count for, where trials may break off for what they score."""
+
+    noisy: BoolArray  # [N] options that have noise: a trial that lacks none of their scores is whole
+    fills: bool  # each counts as an end of its range; else the trial is left out whole
+
+
+def missing_rule(mdp: MDP, settings: Mapping[str, Any]) -> MissingRule | None:
+    """Return the rule of a study with these settings; None where what was seen counts and nothing else."""
+    if settings["dependence"] != "any" or settings["missing"] != "related":
+        return None
+    noisy = (np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,)) > 0) & ~mdp.is_known
+    ranged = mdp.gain_range is not None and bool(np.isfinite(np.array(mdp.gain_range)[:, noisy]).all())
+    return MissingRule(noisy, settings["noise"] != "bernstein" and (ranged or not noisy.any()))

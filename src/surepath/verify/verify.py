@@ -52,13 +52,15 @@ from surepath.verify.file import (
 )
 from surepath.verify.log import Action, Log, Replay, Watch, in_order, largest_known, read_log, too_coarse
 from surepath.verify.noise import checker_of
-from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments
+from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments, missing_rule
 
 YES, NO, OPEN, DOUBT = "yes", "no", "open", "in doubt"
 CONTRADICTED = "the scores contradict what was declared: "
 MOST = 1e300  # no number of a certificate is larger
 SAME_RETURN, SAME_STEP = 1e-12, 2.0**-48  # relative: what rounding may set returns apart by, and for each step
 CLOSE = 1e-6  # relative: another machine may round the last digits of a warning otherwise
+
+OF_SUMS = ("visits", "missing", "origin", "sums")
 
 Watching = Callable[[Mapping[str, Any], MDP], Watch]
 
@@ -250,24 +252,24 @@ def _fields(part: Any, names: set[str], of: str) -> None:
 
 def _sums(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
     """Read visits, origin and sums, one per arc, of a moment at which these scores or the first of them were known."""
-    visits = np.array([_whole(n) for n in parts["visits"]], dtype=np.int64)
+    visits, missing = (np.array([_whole(n) for n in parts[name]], dtype=np.int64) for name in ("visits", "missing"))
     origin, sums = (np.array([_real(x) for x in parts[name]]) for name in ("origin", "sums"))
-    if not len(visits) == len(origin) == len(sums) == mdp.n_arcs:
-        raise CertificateError(f"visits, origin and sums must have one number for each of the {mdp.n_arcs} options")
+    if not len(visits) == len(missing) == len(origin) == len(sums) == mdp.n_arcs:
+        raise CertificateError(f"{', '.join(OF_SUMS)} must have one number for each of the {mdp.n_arcs} options")
     mean = origin + sums / np.maximum(visits, 1)
     if not ((np.abs(origin) <= LARGEST) & (np.abs(mean) <= LARGEST)).all():
         raise CertificateError(f"scores must lie within {LARGEST:g} of 0")
-    return Sums(visits, origin, sums, scores)
+    return Sums(visits, origin, sums, scores, missing)
 
 
 def _scores(evidence: Mapping[str, Any], mdp: MDP) -> Scores | None:
     """Read the scores of each arc, where the evidence holds them."""
-    _fields(evidence, {"visits", "origin", "sums"} | ({"scores"} & set(evidence)), "the evidence")
+    _fields(evidence, {*OF_SUMS} | ({"scores"} & set(evidence)), "the evidence")
     if "scores" not in evidence:
         return None
     if len(evidence["scores"]) != mdp.n_arcs:
         raise CertificateError(f"there must be a list of scores for each of the {mdp.n_arcs} options")
-    gains = [[_real(score) for score in some] for some in evidence["scores"]]
+    gains = [[math.nan if score is None else _real(score) for score in some] for some in evidence["scores"]]
     if any(abs(gain) > LARGEST for some in gains for gain in some):
         raise CertificateError(f"scores must lie within {LARGEST:g} of 0")
     return Scores(mdp.n_arcs, gains)
@@ -342,10 +344,10 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         wrong.append("names, versions and times must be text")
     if facts.on_failure not in ("leave-out", WORST) or (facts.on_failure == WORST and mdp.reward_range is None):
         wrong.append(f"a failed trial cannot count as {facts.on_failure!r}")
-    _check_counts(content["trials"], facts, wrong)
+    _check_counts(content, facts, wrong)
     _check_visits(facts, wrong)
     if seen.scores is not None:
-        if [len(some) for some in seen.scores.gains] != np.where(mdp.is_known, 0, seen.visits).tolist():
+        if [len(some) for some in seen.scores.gains] != np.where(mdp.is_known, 0, seen.counts).tolist():
             wrong.append("there are not as many scores as visits")
         else:
             _check_scores(mdp, seen, wrong)
@@ -364,7 +366,8 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             wrong.append("the assumptions are not those of these settings and counts")
 
 
-def _check_counts(trials: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
+def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
+    trials = content["trials"]
     mdp, spent = facts.mdp, {"spent"} if facts.mdp.cost is not None else set[str]()
     _fields(trials, {"number", "states", "sources", "refused", "by_arc"} | spent, "its trials")
     _fields(trials["states"], set(STATES), "trials by state")
@@ -385,12 +388,18 @@ def _check_counts(trials: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             wrong.append(f"the {name} trials by option do not add up to {most} in every step")
     late = _whole(sources["late"])
     reported = states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == WORST else 0)
-    firsts = int(facts.seen.visits[: mdp.stage_arc[1]].sum())
-    if not reported - refused <= firsts <= reported:
+    firsts, rule = int(facts.seen.visits[: mdp.stage_arc[1]].sum()), missing_rule(mdp, content["settings"])
+    whole = rule is None or rule.fills  # what was seen of a broken-off trial counts
+    if not (reported if whole else states["complete"] - late) - refused <= firsts <= reported:
         wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
     lasts = int(facts.seen.visits[mdp.stage_arc[-2] :].sum())
     if lasts < states["complete"] - refused - late or (facts.on_failure != WORST and lasts > states["complete"]):
         wrong.append(f"the last step was scored {lasts} times, in {states['complete']} complete trials")
+
+    lacking = np.add.reduceat(facts.seen.counts - facts.seen.visits, mdp.stage_arc[:-1])
+    most = states["partial"] + states["failed"] + states["expired"] if rule is not None and rule.fills else 0
+    if (lacking > most).any() or (facts.seen.counts > facts.seen.visits)[mdp.is_known].any():
+        wrong.append(f"a step lacks {int(lacking.max())} scores, in {most} trials that broke off and count")
 
 
 def _check_visits(facts: Facts, wrong: list[str]) -> None:
@@ -421,7 +430,11 @@ def _check_scores(mdp: MDP, seen: Sums, wrong: list[str]) -> None:
     """Compare the sums of a moment with its scores, and these with their declared ranges."""
     assert seen.scores is not None
     for arc in np.flatnonzero((seen.visits > 0) & ~mdp.is_known).tolist():
-        gains = seen.scores.first(arc, int(seen.visits[arc]))
+        gains = seen.scores.first(arc, int(seen.counts[arc]))
+        gains = gains[~np.isnan(gains)]
+        if len(gains) != seen.visits[arc]:
+            wrong.append(f"{mdp.describe_arc(arc)} has {len(gains)} scores, but {int(seen.visits[arc])} visits")
+            return
         off = float(seen.origin[arc] + seen.sums[arc] / seen.visits[arc] - gains.mean())
         if seen.origin[arc] != gains[0] or not abs(off) <= 1e-12 * float(np.abs(gains).max()):
             wrong.append(f"the scores of {mdp.describe_arc(arc)} do not add up to its sum")
@@ -479,7 +492,8 @@ def _check_trials(
     checker, _ = checker_of(mdp, settings, facts.planned)
     keep = checker is not None and checker.needs_scores
     watching = None if watch is None else watch(settings, mdp)
-    replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching)
+    rule = missing_rule(mdp, settings)
+    replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching, rule)
     steps, pairs = content["proof"].get("moments", []), dict[int, list[Kept]]()
     for row in content["proof"].get("kept", []):
         pairs.setdefault(_whole(row["trials"]), []).append(row)
@@ -492,7 +506,7 @@ def _check_trials(
             at[replay.trials] = replay.seen
         for row in pairs.pop(replay.trials, []):
             arcs = _arcs(row["pair"], mdp)
-            if replay.visits[arcs].tolist() != row["visits"] or replay.sums[arcs].tolist() != row["sums"]:
+            if any(getattr(replay, name)[arcs].tolist() != row[name] for name in ("visits", "sums", "missing")):
                 wrong.append(f"the trials up to {replay.trials} do not give the sums of a pair that was kept then")
     for number in pairs:
         wrong.append(f"there is no moment after trial {number} at which a pair was kept")
@@ -524,7 +538,12 @@ def _check_trials(
 
 
 def _same_sums(stated: Sums, own: Sums) -> BoolArray:
-    return np.asarray((stated.visits == own.visits) & (stated.origin == own.origin) & (stated.sums == own.sums))
+    return np.asarray(
+        (stated.visits == own.visits)
+        & (stated.counts == own.counts)
+        & (stated.origin == own.origin)
+        & (stated.sums == own.sums)
+    )
 
 
 def _compare_counts(stated: Mapping[str, Any], replay: Replay, wrong: list[str]) -> None:
@@ -545,12 +564,12 @@ def _with_scores(facts: Facts, replay: Replay, wrong: list[str]) -> Facts:
     assert replay.scores is not None
     if facts.seen.scores is None:
         # A copy: later trials go on to be added.
-        scores = Scores(facts.mdp.n_arcs, replay.scores.lists(replay.visits))
+        scores = Scores(facts.mdp.n_arcs, (some[:n] for some, n in zip(replay.scores.gains, facts.seen.counts)))
         held = replace(facts.seen, scores=scores)
         _check_scores(facts.mdp, held, wrong)
         return replace(facts, seen=held)
     for arc, (stated, logged) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
-        if stated != logged:
+        if stated.tobytes() != logged.tobytes():
             wrong.append(f"the trials give other scores of {facts.mdp.describe_arc(arc)}")
             break
     return facts
@@ -668,9 +687,7 @@ def _check_moments(
     last = max([action.after for action in facts.actions if action.kind == EXCLUDE], default=0)
     for step in steps:
         number = _whole(step["trials"])
-        _fields(
-            step, {"trials", "path", "ruled_out"} | ({"visits", "origin", "sums"} if at is None else set()), "a moment"
-        )
+        _fields(step, {"trials", "path", "ruled_out"} | ({*OF_SUMS} if at is None else set()), "a moment")
         path = facts.mdp.check_path([_whole(arc) for arc in step["path"]])
         seen = replace(_sums(step, facts.mdp, None) if at is None else at[number], scores=facts.seen.scores)
         _check_growth(before, seen, wrong)
@@ -693,14 +710,15 @@ def _check_moments(
 def _keep(rows: Sequence[Kept], facts: Facts, checker: StageBound, wrong: list[str]) -> bool:
     """Check the pairs of arcs that were kept at earlier moments, and keep them; return whether they may be used."""
     stage, zeros = facts.mdp.arcs.stage, np.zeros(facts.mdp.n_arcs)
-    named = dict[tuple[int, int], tuple[int, float]]()
+    named = dict[tuple[int, int], tuple[int, float, int]]()
     for row in rows:
         _fields(row, KEPT_FIELDS, "a pair that was kept")
         (x, y), number = _arcs(row["pair"], facts.mdp).tolist(), _whole(row["trials"])
-        numbers = [(_whole(n), _real(total)) for n, total in zip(row["visits"], row["sums"], strict=True)]
+        parts = zip(row["visits"], row["sums"], row["missing"], strict=True)
+        numbers = [(_whole(n), _real(total), _whole(lacking)) for n, total, lacking in parts]
         if x == y or stage[x] != stage[y] or len(numbers) != 2:
             wrong.append("a pair that was kept must have two options of one step, each with its visits and its sum")
-        elif not max(numbers)[0] <= number <= facts.prefix:
+        elif not max(n + lacking for n, _, lacking in numbers) <= number <= facts.prefix:
             wrong.append(f"the moment after trial {number} does not belong to this proof")
         for arc, own in zip((x, y), numbers):
             if named.setdefault((number, arc), own) != own:
@@ -726,6 +744,7 @@ def _check_growth(before: Sums, after: Sums, wrong: list[str]) -> None:
     same = seen & (before.visits == after.visits)
     if (
         (after.visits < before.visits).any()
+        or (after.counts - after.visits < before.counts - before.visits).any()
         or (after.origin[seen] != before.origin[seen]).any()
         or (after.sums[same] != before.sums[same]).any()
     ):

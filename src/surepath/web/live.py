@@ -23,7 +23,7 @@ from starlette.concurrency import run_in_threadpool
 from surepath._checks import plain
 from surepath.errors import StorageError, StudyError
 from surepath.study.fold import Fold
-from surepath.study.status import MOST_POINTS, GapReader, Point, point_of, rough_trials_left, thin
+from surepath.study.status import MOST_POINTS, GapReader, Point, point_of, thin
 from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.web.views import arc_values, page_status, rounded
@@ -204,14 +204,14 @@ class BackgroundForecast:
         self._worker: threading.Thread | None = None
 
     def get(self) -> dict[str, Any]:
-        """Return the latest forecast, or a guess from how gaps fall until there is one."""
+        """Return the latest forecast; without words until there is one."""
         if self.study.done:
             words = "Nothing is left to do: what was asked for is proven."
             return {"trials_left": 0, "words": words, "pending": False}
         self._renew()
         with self._lock:
             busy = self._worker is not None and self._worker.is_alive()
-            return {**(self._made or rough(self.study)), "pending": busy}
+            return {**(self._made or {"trials_left": None, "words": ""}), "pending": busy}
 
     def _renew(self) -> None:
         make = getattr(self.study, "forecast", None)
@@ -230,15 +230,6 @@ class BackgroundForecast:
                 self._made, self._of = {**plain(found.to_dict()), "words": _sentence(str(found))}, trials
         except Exception as error:
             log.warning("no forecast: %s", error)
-
-
-def rough(study: Study) -> dict[str, Any]:
-    """Guess from how gaps fall with the root of the number of trials."""
-    left = rough_trials_left(study.evidence_trials, study.certified_gap, study.epsilon)
-    if left is None:
-        return {"trials_left": None, "words": ""}
-    words = f"Roughly {left:,} more trials, if the gap goes on falling with the root of their number."
-    return {"trials_left": left, "words": words}
 
 
 def _sentence(text: str) -> str:

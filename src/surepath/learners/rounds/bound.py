@@ -28,7 +28,7 @@ import numpy as np
 
 from surepath._checks import FloatArray, IntArray, real
 from surepath.errors import SettingError
-from surepath.kernels.jit import hot_kernel, inner_kernel, kernel
+from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel, kernel
 from surepath.learners.rounds.design import FLOW_GAP, ROUNDS_OF_FLOW, optimal_flow
 from surepath.learners.rounds.fit import Blocks, Fit
 from surepath.model.mdp import MDP
@@ -148,7 +148,7 @@ def prior_of(mdp: MDP, bound: Mapping[str, Any]) -> Prior:
 # The inverse of h -----------------------------------------------------------------------------------------------------
 
 
-@hot_kernel
+@bare_kernel
 def h_inverse(y: float) -> float:
     """Return x with x^2/2 + log(2 Phi(x)) = y, never less; 0 for y <= 0.
 
@@ -164,7 +164,7 @@ def h_inverse(y: float) -> float:
         x -= step
         if step < 1e-9 * x:
             break
-    return x * (1.0 + 1e-12) + 1e-300
+    return x * (1.0 + 1e-12) + 1e-14
 
 
 GAUSSIAN_TILTS = (0.0, 0.02, 0.05, 0.12, 0.3, 0.7, 1.6)

@@ -16,6 +16,7 @@ import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import kernel
+from surepath.learners.rounds.additive import Additive
 from surepath.learners.rounds.bound import Prior
 from surepath.learners.rounds.fit import Blocks
 from surepath.model.mdp import MDP
@@ -203,6 +204,8 @@ class Verdict:
         lead, bound: D and G of single excursions.
         path: The excursions, int [E, H].
         strongest: The excursion of largest bound through each arc, int [N]; -1 where there is none.
+        effect: D and G of the excursion of largest bound through each arc, float [2, N], before any was eliminated;
+            0 on the incumbent, NaN where there was none.
     """
 
     incumbent: IntArray
@@ -212,13 +215,14 @@ class Verdict:
     bound: FloatArray
     path: IntArray
     strongest: IntArray
+    effect: FloatArray
 
     def aims(self, mdp: MDP, epsilon: float) -> tuple[FloatArray | None, FloatArray | None, FloatArray | None]:
         """Return what the next round should tell apart: differences, their weights, and a policy for the pools."""
         arcs = np.flatnonzero(self.active & (self.strongest >= 0))
-        if not arcs.size:
-            return None, None, None
         t = self.strongest[arcs]
+        if not arcs.size or not np.isfinite(self.bound[t]).all():
+            return None, None, None
         behind, width = -self.lead[t], self.bound[t] - self.lead[t]
         weight = 1.0 / (np.maximum(behind, width / 2) + epsilon) ** 2
         digits = 10.0 ** (2 - np.floor(np.log10(weight)))
@@ -245,6 +249,7 @@ def judge(
     prior: Prior,
     epsilon: float,
     slack: float,
+    additive: Callable[[BoolArray], Additive] | None,
 ) -> Verdict:
     """Eliminate arcs, and bound how far the incumbent is from the best.
 
@@ -257,12 +262,36 @@ def judge(
         prior: Of the bound; one over single excursions says nothing of other pairs.
         epsilon: The gap that is wanted.
         slack: What rounding can have done to a bound.
+        additive: Makes the additive bound over these arcs, where the bound has such an entry.
     """
+    active = active.copy()
+    if additive is not None and count_excursions(blocks, active, incumbent) > MOST_EXCURSIONS:
+        while True:
+            passes = additive(active)
+            out = active & (passes.worst_through() + slack < 0)
+            out[incumbent] = False
+            if not out.any():
+                break
+            active = on_open_paths(mdp, active & ~out)
+        none = np.zeros(0)
+        gap = passes.gap(np.inf, epsilon, slack)
+        strongest = np.full(mdp.n_arcs, -1)
+        effect = np.full((2, mdp.n_arcs), np.nan)
+        effect[:, incumbent] = 0.0
+        return Verdict(
+            incumbent, active, gap, none, none, np.zeros((0, mdp.horizon), dtype=np.int64), strongest, effect
+        )
     count = int(count_excursions(blocks, active, incumbent))
     listed = list_excursions(blocks, active, incumbent, count)
     lead, bound = bounds(listed.path, True)
     bound = bound + slack
-    active = active.copy()
+    strongest = worst_through(mdp.n_arcs, incumbent, listed, bound)[1]
+    effect = (
+        np.where(strongest >= 0, np.stack([lead, bound])[:, strongest], np.nan)
+        if count
+        else np.full((2, mdp.n_arcs), np.nan)
+    )
+    effect[:, incumbent] = 0.0
     while True:
         worst, strongest = worst_through(mdp.n_arcs, incumbent, listed, bound)
         out = active & (worst < 0)
@@ -277,7 +306,9 @@ def judge(
     gap = float(largest_sums(mdp.horizon, listed, bound, possible)[0])
     if gap > epsilon and prior.single == 0:
         gap = _gap_of_paths(bounds, incumbent, listed, bound, possible, epsilon, slack, gap)
-    return Verdict(incumbent, active, gap, lead, bound, listed.path, strongest)
+    if gap > epsilon and additive is not None:
+        gap = additive(active).gap(gap, epsilon, slack)
+    return Verdict(incumbent, active, gap, lead, bound, listed.path, strongest, effect)
 
 
 def _gap_of_paths(

@@ -26,6 +26,7 @@ from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import Reality
 from surepath.learners.base import Learner, Rewards, locked
+from surepath.learners.rounds.additive import Additive, second_moments
 from surepath.learners.rounds.betting import Bets
 from surepath.learners.rounds.bound import (
     Entries,
@@ -156,11 +157,13 @@ class Rounds(Learner):
         self._scale = scale_of(mdp, self._blocks)
         self._history: list[Round] = []
         self._fits: list[Fit] = []
+        self._moments: FloatArray | None = None
         self._stacked: tuple[Entries, Evidence] | None = None
         self._bets = Bets(self._blocks, self.bound, self.delta) if self.noise == "range" else None
         self._open: BoolArray = np.ones(mdp.n_arcs, dtype=np.bool_)
         self._incumbent = best_path(mdp, np.zeros(mdp.n_arcs))
         self._verdict: Verdict | None = None
+        self._effect: FloatArray = np.full((2, mdp.n_arcs), np.nan)  # D and G of the options
         self._proven: dict[bytes, float] = {}
         self._begin_round()
 
@@ -412,13 +415,29 @@ class Rounds(Learner):
         scatter = max(float(np.ptp(done.scores, axis=0).max()) for done in self._history)
         slack = ROUNDING * self.mdp.horizon * scatter * float(self._blocks.unit.max())
         self._verdict = judge(
-            self.mdp, self._blocks, self._open, self._incumbent, self._bounds, self._prior, self.epsilon, slack
+            self.mdp,
+            self._blocks,
+            self._open,
+            self._incumbent,
+            self._bounds,
+            self._prior,
+            self.epsilon,
+            slack,
+            self._additive if "additive_weight" in self.bound else None,
         )
+        self._effect[:, self._open] = self._verdict.effect[:, self._open]
         self._open = self._verdict.active
         key = self._incumbent.tobytes()
         self._proven[key] = min(self._proven.get(key, np.inf), self._verdict.gap)
         if self._proven[key] <= self.epsilon:
             self._settle(self._proven[key])
+
+    def _additive(self, active: BoolArray) -> Additive:
+        """Make the additive bound over these arcs."""
+        if self._moments is None:
+            self._moments = second_moments(self._blocks, self._scale)
+        numbers = self.bound, self.delta, self._fits, self._moments
+        return Additive(self.mdp, self._blocks, self._prior, self._scale, *numbers, active, self._incumbent)
 
     def _bounds(self, paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
         """Compute D and G of paths against the incumbent; with `single` of excursions."""
@@ -459,18 +478,10 @@ class Rounds(Learner):
 
     @locked
     def effects(self) -> list[Effect]:
-        """Compare each option with the recommended plan, as of the last complete round; empty before it."""
-        if self._verdict is None:
-            return []
-        known = self._verdict
-        found = []
-        for arc in range(self.mdp.n_arcs):
-            t = int(known.strongest[arc])
-            effect, high = (0.0, 0.0) if t < 0 else (float(known.lead[t]), float(known.bound[t]))
-            if t < 0 and arc not in known.incumbent:
-                effect, high = float("nan"), float("nan")
-            found.append(Effect(arc, effect, 2 * effect - high, high, bool(self._open[arc])))
-        return found
+        """Compare each option with the plan recommended, as of the last complete round in which it was active."""
+        low = 2 * self._effect[0] - self._effect[1]
+        columns = np.arange(self.mdp.n_arcs), self._effect[0], low, self._effect[1], self._open
+        return [Effect(*values) for values in zip(*(column.tolist() for column in columns))]
 
     # Saving ----------------------------------------------------------------------------------------------------
 
@@ -488,6 +499,7 @@ class Rounds(Learner):
             "visits": self._visits.copy(),
             "rounds": [{name: array.copy() for name, array in one._asdict().items()} for one in self._history],
             "open": self._open.copy(),
+            "effect": self._effect.copy(),
             "plans": self._plans.copy(),
             "handed": self._handed.copy(),
             "told": self._told.copy(),
@@ -521,6 +533,7 @@ class Rounds(Learner):
         self.episodes = int(snapshot["episodes"])
         self._visits[:] = snapshot["visits"]
         self._open[:] = snapshot["open"]
+        self._effect[:] = snapshot["effect"]
         proven = np.array(snapshot["proven_paths"], dtype=np.int64).reshape(-1, horizon)
         self._proven = {path.tobytes(): float(gap) for path, gap in zip(proven, snapshot["proven_gaps"])}
         self._plans = np.array(snapshot["plans"], dtype=np.int64).reshape(-1, horizon)
