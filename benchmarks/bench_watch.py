@@ -63,7 +63,7 @@ def noise_table(runs: int) -> None:
         trials, wrong, noisy, others, seen = [], [], [], [], []
         for run in range(runs):
             instance, rng = world(run), np.random.default_rng([run, int(100 * factor)])
-            learner = Challenger(instance.mdp, 0.3, 0.1, SIGMA)
+            learner = Challenger(instance.mdp, 0.3, 0.1, SIGMA, dependence="independent")
             watch = Watch(instance.mdp, learner.sigma)
             while not learner.stopped:
                 path = learner.ask()

@@ -49,7 +49,7 @@ def test_old_settings_decide_as_before_under_new_defaults(
     options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = families.chain(steps=3, options=3, sigma=0.2, seed=2)
-    learner = Challenger(instance.mdp, delta=0.1, sigma=0.2, **options)
+    learner = Challenger(instance.mdp, delta=0.1, sigma=0.2, dependence="independent", **options)
     settings = json.loads(json.dumps(learner.settings()))  # as a study keeps them
     before = simulate(learner, instance, runs=4, seed=5, budget=4000)
     other_defaults(monkeypatch)
@@ -59,7 +59,7 @@ def test_old_settings_decide_as_before_under_new_defaults(
     after = simulate(again, instance, runs=4, seed=5, budget=4000)
     for what in ("tau", "path", "gap", "reason", "eliminated"):
         assert getattr(before, what).tolist() == getattr(after, what).tolist()
-    new = Challenger(instance.mdp, delta=0.1, sigma=0.2, **options)
+    new = Challenger(instance.mdp, delta=0.1, sigma=0.2, dependence="independent", **options)
     assert new.settings()["bound"] != settings["bound"]
     assert simulate(new, instance, runs=4, seed=5, budget=4000).tau.tolist() != before.tau.tolist()
     assert again.fresh(options["epsilon"]).settings() == settings
@@ -67,13 +67,13 @@ def test_old_settings_decide_as_before_under_new_defaults(
 
 def test_another_epsilon_gets_the_bound_that_suits_it_unless_one_was_given() -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
-    learner = Challenger(mdp, 0.2, 0.1, 1.0)
-    assert learner.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0).settings()
+    learner = Challenger(mdp, 0.2, 0.1, 1.0, dependence="independent")
+    assert learner.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0, dependence="independent").settings()
     again = build(learner.settings(), mdp)
-    assert again.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0).settings()
+    assert again.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0, dependence="independent").settings()
     bound = learner.settings()["bound"]
     bound["rho"] = 0.3
-    own = Challenger(mdp, 0.2, 0.1, 1.0, bound=bound)
+    own = Challenger(mdp, 0.2, 0.1, 1.0, bound=bound, dependence="independent")
     assert own.fresh(0.5).settings()["bound"] == bound
     bound["entries"][0]["weight"] = 1e-9  # what was handed out is a copy
     assert own.settings()["bound"]["entries"][0]["weight"] == learner.bound["entries"][0]["weight"]
@@ -115,13 +115,13 @@ def _set(bound: dict[str, Any], place: str, value: Any) -> None:
 )
 def test_numbers_that_make_no_bound_are_refused(place: str, value: Any, message: str) -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
-    bound = copy.deepcopy(Challenger(mdp, 0.2, 0.1, 1.0).bound)
+    bound = copy.deepcopy(Challenger(mdp, 0.2, 0.1, 1.0, dependence="independent").bound)
     _set(bound, place, value)
     with pytest.raises(SettingError) as caught:
-        Challenger(mdp, 0.2, 0.1, 1.0, bound=bound)
+        Challenger(mdp, 0.2, 0.1, 1.0, bound=bound, dependence="independent")
     assert message in str(caught.value)
 
 
 def test_a_bound_is_a_dict() -> None:
     with pytest.raises(SettingError, match="bound must be a dict with entries, rival"):
-        Challenger(MDP.from_arrays([[[0, 0]]]), 0.2, 0.1, 1.0, bound=[1])  # type: ignore[arg-type]
+        Challenger(MDP.from_arrays([[[0, 0]]]), 0.2, 0.1, 1.0, bound=[1], dependence="independent")  # type: ignore[arg-type]

@@ -188,7 +188,7 @@ def with_shared_luck(correlation: float, runs: int, plans: int = 4, **more: Any)
         rng = np.random.default_rng([run, int(100 * correlation)])
         means, best = np.zeros(mdp.n_arcs), int(rng.integers(plans))
         means[best] = 1.2
-        learner = Challenger(mdp, 1.0, 0.1, 1.0, **more)
+        learner = Challenger(mdp, 1.0, 0.1, 1.0, **{"dependence": "independent", **more})
         while not learner.stopped:
             path = learner.ask()
             own = np.sqrt(1 - correlation) * rng.standard_normal(mdp.horizon)
