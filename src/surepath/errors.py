@@ -46,6 +46,10 @@ class BudgetError(StudyError):
     """A trial that would cost more than what is left of the budget; no trial was assigned."""
 
 
+class WaitingError(StudyError):
+    """A trial that cannot be assigned yet: every plan of the round is, and the next one begins when all are scored."""
+
+
 class ConflictError(StudyError, ValueError):
     """Rewards that differ from those already recorded for the same trial; a recorded trial never changes."""
 

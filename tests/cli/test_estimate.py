@@ -33,23 +33,6 @@ def test_json_holds_what_estimate_gives() -> None:
     assert answer["estimates"]["EPRL"]["median"] == expected.quantile("EPRL", 0.5)
 
 
-def test_text_is_a_guess_and_says_so() -> None:
-    text = " ".join(run(NAME, "--epsilon", "0.3", "--delta", "0.1", "--worlds", "3", "--budget", "50").split())
-    assert "epsilon 0.3, delta 0.1, sigma 0.1" in text
-    assert "A guess from 3 simulated runs on this graph, with the means of the problem itself" in text
-    assert "over 50" in text
-
-
-def test_a_large_graph_is_answered_in_the_time_given() -> None:
-    options = ["--epsilon", "0.01", "--delta", "0.1", "--seconds", "1"]
-    text = " ".join(run("layered-v1/s1000a10h10/seed0", *options).split())
-    assert "over" in text
-    assert "In 1 seconds 1 of 20 worlds were played, the last in part; give more time with --seconds." in text
-    answer = json.loads(run(NAME, "--epsilon", "0.3", "--delta", "0.1", "--worlds", "2", "--seconds", "0", "--json"))
-    assert answer["seconds"] is None
-    assert answer["out_of_time"] is False
-
-
 @pytest.mark.parametrize(("options", "missing"), [([], "epsilon"), (["--epsilon", "1", "--delta", "0.1"], "sigma")])
 def test_what_the_file_leaves_open_is_asked_for(tmp_path: Path, options: list[str], missing: str) -> None:
     file = tmp_path / "bare.json"

@@ -15,7 +15,10 @@ from typer.testing import CliRunner
 
 from surepath._version import __version__
 from surepath.cli.main import app
+from surepath.errors import MissingExtraError, ProblemError
 from surepath.model.files import load_problem
+from surepath.model.text_files import write_table
+from surepath.study.sheets import read_table
 from tests.cli.shell import shell
 
 
@@ -58,7 +61,7 @@ def test_version_and_help() -> None:
         "little memory; 130 interrupted." in text
     )
     assert all(name.split()[0] in text for name in ALL)
-    assert len(ALL) == 30
+    assert len(ALL) == 31
 
 
 def test_help_imports_neither_numpy_nor_numba_and_the_package_no_compiler() -> None:
@@ -72,8 +75,7 @@ def test_help_imports_neither_numpy_nor_numba_and_the_package_no_compiler() -> N
     assert answer.stdout.split() == ["[]", "False"]
 
 
-@pytest.mark.parametrize("kind", ["steps", "routes"])
-@pytest.mark.parametrize("suffix", [".json", ".csv"])
+@pytest.mark.parametrize(("kind", "suffix"), [("steps", ".json"), ("routes", ".json"), ("routes", ".csv")])
 def test_new_writes_a_problem_that_loads(tmp_path: Path, kind: str, suffix: str) -> None:
     file = tmp_path / f"mine{suffix}"
     assert call_json("new", str(file), "--kind", kind)["written"] == str(file)
@@ -86,13 +88,42 @@ def test_new_writes_a_problem_that_loads(tmp_path: Path, kind: str, suffix: str)
     assert f"surepath show {file}" in call("new", str(file), "--kind", kind, "--force")
 
 
-def test_both_forms_of_a_starter_are_the_same_problem(tmp_path: Path) -> None:
-    for kind, direction in (("steps", "maximize"), ("routes", "minimize")):
-        for suffix in (".json", ".csv"):
-            call("new", str(tmp_path / f"{kind}{suffix}"), "--kind", kind)
-        one = load_problem(tmp_path / f"{kind}.json")
-        two = load_problem(tmp_path / f"{kind}.csv", direction=direction)
-        assert one.instance == two.instance
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_a_sheet_has_a_column_for_each_step(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"problem{suffix}"
+    call("new", str(file))
+    found = load_problem(file)
+    assert found.mdp.step_labels == ("retrieve", "draft", "review")
+    assert (found.mdp.n_paths, found.epsilon, found.delta, found.name) == (12, 0.2, 0.05, "problem")
+    assert found.mdp.reward_range is not None
+    made = call("study", "create", str(file), "--storage", f"sqlite:///{tmp_path / 's.db'}")
+    assert "3 steps" in made
+    plate = str(tmp_path / f"plate{suffix}")
+    call("study", "ask", "--n", "3", "--csv", plate, "--storage", f"sqlite:///{tmp_path / 's.db'}")
+    text = read_table(Path(plate)).splitlines()
+    assert text[0] == "number,plan.retrieve,plan.draft,plan.review,score.retrieve,score.draft,score.review"
+    write_table(Path(plate), "\n".join([text[0], *(line.replace(",,,", ",0.5,0.25,1") for line in text[1:])]) + "\n")
+    assert "3 recorded" in call("study", "tell", plate, "--storage", f"sqlite:///{tmp_path / 's.db'}")
+
+
+def test_a_sheet_of_steps_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, message in [
+        ("a,b,a\nx,y,z\n", "names the step 'a' twice"),
+        ("a,,b\nx,y,z\n", "has the option 'y' in a column without a step"),
+        ("# low: 0\na,b\nx,y\n", "low and high go together"),
+        ("a,b\nx,\n", "steps"),
+    ]:
+        (tmp_path / "p.csv").write_text(text)
+        with pytest.raises(ProblemError, match=message):
+            load_problem(tmp_path / "p.csv")
+    (tmp_path / "p.xlsx").write_text("no workbook")
+    with pytest.raises(ProblemError, match=r"is not a workbook that can be read .* save it as CSV"):
+        load_problem(tmp_path / "p.xlsx")
+    write_table(tmp_path / "f.xlsx", "'=1+2,-5\n")
+    assert read_table(tmp_path / "f.xlsx") == "'=1+2,-5\n"
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"to read \.xlsx, .*surepath\[excel\].*; or save it as CSV"):
+        load_problem(tmp_path / "p.xlsx")
 
 
 def test_show_says_what_a_problem_is(tmp_path: Path) -> None:
@@ -113,14 +144,6 @@ def test_show_says_what_a_problem_is(tmp_path: Path) -> None:
     assert (facts["stages"], facts["states"], facts["arcs"], facts["plans"]) == (3, 6, 9, 4)
     assert facts["per_stage"][0] == {"stage": 0, "states": 1, "arcs": 3}
     assert facts["best"]["return"] == 22
-
-
-def test_show_aligns_wide_letters(tmp_path: Path) -> None:
-    file = tmp_path / "p.json"
-    steps = {"prompt": ["長い指示", "short one"]}
-    file.write_text(json.dumps({"format": "surepath-problem", "version": 1, "sigma": 1, "steps": steps}))
-    drawn = CliRunner().invoke(app, ["show", str(file)]).stdout
-    assert "    長い指示  -> end\n    short one -> end\n" in drawn
 
 
 def test_show_takes_ids_and_counts_beyond_counting() -> None:
@@ -157,7 +180,7 @@ def test_show_draws(tmp_path: Path, suffix: str) -> None:
         (["show", "bandit-v1/k3/seed0", "--draw", "g.gif"], 3, "error: a picture ends in .png, .svg, .pdf, not '.gif'"),
         (["show", "bandit-v1/k3/seed0", "--draw", "no/g.png"], 5, "error: cannot write no/g.png: No such file"),
         (["show", "bandit-v1/k3001/seed0", "--draw", "g.png"], 3, "error: a picture of 3,001 options shows nothing"),
-        (["new", "p.txt"], 3, "error: a problem file ends in .json or .csv, not '.txt': p.txt"),
+        (["new", "p.txt"], 3, "error: a problem file ends in .json, .csv or .xlsx, not '.txt': p.txt"),
         (
             ["new", "there.json"],
             3,

@@ -34,24 +34,6 @@ def test_commands_refuse_without_noise(tmp_path: Path, command: str, means: bool
     assert "Traceback" not in answer.stderr
 
 
-@pytest.mark.parametrize("command", ["bound", "estimate", "simulate"])
-def test_sigma_on_the_command_line_is_a_way_out(tmp_path: Path, command: str) -> None:
-    bare, full = tmp_path / "p.json", tmp_path / "q.json"
-    bare.write_text(problem(edges=MEANS))
-    full.write_text(problem(edges=MEANS, sigma=0.25))
-    more = {"bound": [], "estimate": ["--worlds", "1"], "simulate": ["--runs", "2"]}[command]
-
-    def call(file: Path, *options: str) -> str:
-        answer = CliRunner().invoke(
-            app, [command, str(file), *ASKED, *more, "--json", *options], catch_exceptions=False
-        )
-        assert answer.exit_code == 0, answer.output
-        return answer.stdout.replace(str(file), "").replace(file.name, "")
-
-    given, declared = call(bare, "--sigma", "0.25"), call(full)
-    assert json.loads(given) == json.loads(declared)
-
-
 def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     file.write_text(problem())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +11,11 @@ from typer.testing import CliRunner
 
 from surepath import MDP, Study
 from surepath.cli.main import app
-from surepath.cli.plot import Kind
-from surepath.errors import MissingExtraError, SettingError, StudyError
+from surepath.errors import SettingError, StudyError
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from tests.experiments.specs import small
 
-ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
@@ -97,22 +94,6 @@ def test_what_cannot_be_drawn_is_refused_in_words(
     assert message in str(done.exception)
 
 
-def test_an_option_that_counts_for_nothing_is_refused() -> None:
-    for words, option in ((["gap", "a.db", "--delta", "0.1"], "--delta"), (["cost", "f", "x"], "the name of a study")):
-        done = CliRunner().invoke(app, ["plot", *words])
-        assert done.exit_code == 2
-        assert f"plot {words[0]} does not take {option}" in " ".join(done.output.replace("│", "").split())
-
-
-def test_a_missing_matplotlib_is_reported_before_anything_is_computed(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    done = CliRunner().invoke(app, ["plot", "gap", "there-is-none.db"])
-    assert isinstance(done.exception, MissingExtraError)
-    assert "pip install 'surepath[plot]'" in str(done.exception)
-
-
 def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["experiment", "report", str(place / "results")])
     assert done.exit_code == 0, done.output
@@ -122,8 +103,3 @@ def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
     told = json.loads(CliRunner().invoke(app, words).stdout)
     assert (tmp_path / "r.html").exists()
     assert len(told["rates"]) == 4
-
-
-def test_every_kind_of_picture_is_in_the_guide() -> None:
-    text = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
-    assert [kind for kind in Kind if f"| `plot {kind}` |" not in text] == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from surepath import MDP, families
+from surepath import families
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SurepathError
 from tests.cli.shell import SOURCE, process, shell
@@ -55,21 +55,6 @@ def test_pictures_and_reports_go_through_no_link(tmp_path: Path) -> None:
     (tmp_path / "n.json").symlink_to(victim)
     assert shell("new", "n.json", "--force", folder=tmp_path).returncode == 0
     assert victim.read_text() == "precious"
-
-
-def test_labels_are_no_formulas(tmp_path: Path) -> None:
-    MDP.from_edges([("$x^$", "$\\frac{", "b"), ("b", "x", None)], sigma=1.0).save(tmp_path / "p.json")
-    done = shell("show", "p.json", "--draw", "g.svg", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-
-
-def test_a_long_graph_makes_a_picture_of_bounded_size(tmp_path: Path) -> None:
-    done = shell("show", "chain-v1/n1500k1/seed0", "--draw", "g.png", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    data = (tmp_path / "g.png").read_bytes()
-    width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
-    assert 1000 < max(width, height) <= 60_000
-    assert width * height <= 41_000_000
 
 
 LONG, LONGEST = "9" * 401, "9" * 5001
@@ -131,13 +116,6 @@ def test_absurd_settings_end_in_words(words: list[str], code: int) -> None:
     else:
         assert isinstance(result.exception, SurepathError), result.exception
         assert len(str(result.exception)) < 700
-
-
-def test_a_storage_without_its_option_is_refused_with_its_name(tmp_path: Path) -> None:
-    done = shell("study", "status", "my.db", folder=tmp_path)
-    assert done.returncode == 2
-    assert "(my.db); storages are named with --storage" in " ".join(done.stderr.replace("│", "").split())
-    assert "--storage" not in shell("show", "a", "b", folder=tmp_path).stderr
 
 
 def test_a_warning_is_one_line_without_the_place_in_the_source(tmp_path: Path) -> None:

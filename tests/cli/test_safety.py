@@ -82,49 +82,9 @@ def test_names_are_shown_and_not_obeyed(tmp_path: Path, arguments: list[str]) ->
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", [f"absent{ESC}.json", f"chain-v1/{ESC}"])
-def test_errors_show_names_too(tmp_path: Path, name: str) -> None:
-    done = shell("show", name, folder=tmp_path)
-    assert done.returncode == 3
-    assert harmless(done.stderr), done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_json_is_exact_and_harmless(tmp_path: Path) -> None:
     done = shell("show", hostile(tmp_path).name, "--json", folder=tmp_path)
     assert harmless(done.stdout)
     facts = json.loads(done.stdout)
     assert facts["name"] == f"n{ESC}"
     assert facts["best"]["plan"][0] == {"state": f"a{ESC}", "action": f"x{ESC}1"}
-
-
-def test_half_a_character_is_no_traceback(tmp_path: Path) -> None:
-    edges = '[{"state": "a\\ud800", "action": "x", "next_state": null, "mean": 1.0, "sigma": 1.0}]'
-    (tmp_path / "p.json").write_text(f'{{"format": "surepath-problem", "version": 1, "edges": {edges}}}')
-    done = shell("show", "p.json", folder=tmp_path)
-    assert (done.returncode, "Traceback" in done.stderr) in ((0, False), (3, False))
-    odd = os.fsdecode(b"p\xff.json")
-    done = shell("show", odd, folder=tmp_path)
-    assert done.returncode == 3
-    assert r"there is no file p\udcff.json" in done.stderr
-
-
-def test_an_experiment_with_hostile_names(tmp_path: Path) -> None:
-    pytest.importorskip("polars")
-    label = json.dumps(f"l{ESC}")
-    spec = f"name = {json.dumps('s' + ESC)}\nruns = 2\ndeltas = [0.1]\nepsilons = [0.5]\n"
-    spec += f"instances = [{{file = {json.dumps(hostile(tmp_path).name)}}}]\n"
-    spec += f'learners = [{{name = "BPIUCRL", label = {label}}}]\n'
-    (tmp_path / "spec.toml").write_text(spec.replace("\x7f", "\\u007f"))
-    for words in (
-        ["run", "spec.toml", "--check"],
-        ["run", "spec.toml", "--out", f"o{ESC}", "--quiet"],
-        ["report", f"o{ESC}"],
-        ["report", f"o{ESC}", "--baseline", f"b{ESC}"],
-        ["report", f"absent{ESC}"],
-    ):
-        done = shell("experiment", *words, folder=tmp_path)
-        assert harmless(done.stdout), done.stdout
-        assert harmless(done.stderr), done.stderr
-        assert "Traceback" not in done.stderr
-        assert "\\x1b" in done.stdout + done.stderr

@@ -34,12 +34,6 @@ def test_json_holds_what_simulate_gives() -> None:
     assert answer["settings"]["seed"] == 3
 
 
-def test_a_learner_need_not_know_the_noise_that_scores_have() -> None:
-    options = ["--set", "sigma=unknown", "--sigma", "0.2", "--epsilon", "2", "--runs", "2", "--json", "--rows"]
-    answer = json.loads(run(NAME, *options, "--learner", "challenger"))
-    assert answer["settings"]["learner"]["sigma"] == "unknown"
-
-
 def test_the_table_names_settings_and_missing_guarantees() -> None:
     text = run(NAME, "--learner", "BPIUCRL", "--set", "preset=experiment", "--epsilon", "3", "--runs", "3")
     assert "BPIUCRL" in text
@@ -59,21 +53,3 @@ def test_a_graph_without_laws_is_refused(tmp_path: Path) -> None:
     families.from_id(NAME).mdp.save(file)
     with pytest.raises(ProblemError, match="a simulation needs the true means"):
         run(str(file), "--sigma", "1")
-
-
-def test_an_epsilon_of_zero_in_the_file_is_taken(tmp_path: Path) -> None:
-    edge = {"stage": 0, "state": "s", "next_state": None}
-    edges = [{**edge, "action": "a", "mean": 0.0}, {**edge, "action": "b", "mean": 1.0}]
-    file = tmp_path / "p.json"
-    file.write_text(
-        json.dumps({"format": "surepath-problem", "version": 1, "epsilon": 0, "sigma": 0.1, "edges": edges})
-    )
-    answer = json.loads(run(str(file), "--runs", "2", "--json"))
-    assert [line["epsilon"] for line in answer["summary"]] == [0.0]
-
-
-def test_runs_that_were_all_cut_have_no_share_of_wrong_answers() -> None:
-    answer = json.loads(run(NAME, "--epsilon", "0.1", "--budget", "9", "--runs", "2", "--json"))
-    assert answer["summary"][0]["wrong"] is None
-    assert answer["summary"][0]["censored"] == 1.0
-    assert ">=9.0" in run(NAME, "--epsilon", "0.1", "--budget", "9", "--runs", "2")

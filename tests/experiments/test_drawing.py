@@ -14,14 +14,12 @@ from surepath.experiments.drawing import (
     AS_POINTS,
     AS_STRIP,
     COLUMN_WIDTH,
-    TWO_COLUMNS,
     Panel,
     Series,
     draw_panels,
     new_figure,
     picture_bytes,
     picture_file,
-    short,
 )
 
 pytest.importorskip("matplotlib")
@@ -48,12 +46,6 @@ def test_a_figure_is_one_column_wide_and_the_same_every_time() -> None:
     assert figure.get_figwidth() == COLUMN_WIDTH
     assert picture_bytes(figure) == picture_bytes(plots.draw_graph(mdp))
     assert picture_bytes(figure, "pdf") == picture_bytes(plots.draw_graph(mdp), "pdf")
-
-
-def test_names_are_cut_and_escaped() -> None:
-    assert short("a\x1b[2Jb") == "a\\x1b[2Jb"
-    assert short("x" * 30, 10) == "xxxxxxx..."
-    assert len(short("word " * 9, 10)) <= 10
 
 
 def test_every_name_can_be_imported_and_an_unknown_one_is_refused() -> None:
@@ -95,28 +87,3 @@ def test_every_kind_of_series_is_drawn() -> None:
     assert picture_bytes(figure).startswith(b"\x89PNG")
     assert b"<svg" in picture_bytes(draw_panels(panels, "a title"), "svg")
     assert picture_bytes(draw_panels(panels, "a title"), "svg") == picture_bytes(draw_panels(panels, "a title"), "svg")
-
-
-def test_many_panels_are_drawn_in_rows_of_three() -> None:
-    panels = [Panel(f"{i}", "x", "y", [Series("lower bound", [1.0, 2.0], [1.0, 2.0])]) for i in range(5)]
-    figure = draw_panels(panels, "a title", across=3)
-    assert figure.get_figwidth() == TWO_COLUMNS
-    assert [axis.get_title() for axis in figure.axes] == ["0", "1", "2", "3", "4"]
-    assert len({round(axis.get_position().y0, 3) for axis in figure.axes}) == 2
-
-
-def test_logarithmic_axes_have_numbers_that_can_be_read() -> None:
-    series = [Series("Challenger", [1e-12, 1e-6, 0.1], [90.0, 4e4, 3e6])]
-    axis = draw_panels([Panel("t", "delta", "episodes", series)]).axes[0]
-    assert [tick.get_text() for tick in axis.get_xticklabels()] == ["1e-12", "1e-6", "0.1"]
-    labels = [tick.get_text() for tick in axis.get_yticklabels() if tick.get_text()]
-    assert {"100", "1000", "10k", "100k", "1M"} <= set(labels)
-
-
-def test_a_title_and_two_columns(tmp_path: Path) -> None:
-    figure = plots.draw_graph(families.chain(3, 2).mdp)
-    plots.save(figure, tmp_path / "a.pdf", title="my $x$ plot", columns=2)
-    assert (figure.get_suptitle(), figure.get_figwidth()) == ("my $x$ plot", TWO_COLUMNS)
-    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
-    with pytest.raises(SettingError, match="columns must be at most 2, not 3"):
-        plots.save(figure, tmp_path / "a.pdf", columns=3)

@@ -11,7 +11,6 @@ import pytest
 
 from surepath import families, plots, simulate
 from surepath.errors import SettingError
-from surepath.experiments.drawing import COLOURS, palette
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare
@@ -30,15 +29,6 @@ def test_stopping_times_are_a_distribution_function() -> None:
     assert data["runs"].to_list() == [4, 4, 4]
     line = plots.draw_stopping(data).axes[0].get_lines()[0]
     assert line.get_ydata().tolist() == [0.0, 0.5, 0.75, 0.75]
-
-
-def test_stopping_times_are_those_of_the_smallest_delta_and_epsilon_unless_others_are_named() -> None:
-    rows = runs(tau=[1, 2, 3, 4], delta=[0.1, 0.1, 0.2, 0.2], epsilon=[1.0, 2.0, 1.0, 2.0])
-    assert plots.stopping_data(rows)["tau"].to_list() == [1]
-    assert plots.stopping_data(rows, delta=0.2, epsilon=2.0)["tau"].to_list() == [4]
-    words = "no run has epsilon 3.0; there are: 1, 2"
-    with pytest.raises(SettingError, match=re.escape(words)):
-        plots.stopping_data(rows, epsilon=3.0)
 
 
 def test_each_learner_of_each_instance_has_its_own_distribution() -> None:
@@ -97,11 +87,6 @@ def test_a_comparison_is_a_ratio_over_paired_runs() -> None:
     )
 
 
-def test_a_ratio_with_runs_cut_on_both_sides_is_left_out() -> None:
-    rows = runs(tau=[10, 10], learner=["a", "b"], run=[0, 0], censored=[True, True])
-    assert plots.comparison_data(rows).height == 0
-
-
 def test_results_of_simulate_and_folders_are_read_alike(tmp_path: Path) -> None:
     instance = families.from_id("chain-v1/n3k2/seed7")
     found = simulate({"name": "BPIUCRL", "delta": 0.1}, instance, 5, 0, [2.0, 3.0])
@@ -117,28 +102,3 @@ def test_results_of_simulate_and_folders_are_read_alike(tmp_path: Path) -> None:
     )
     with pytest.raises(SettingError, match=re.escape("no run has instance chain-v1/n3k2/seed8 (did you mean")):
         plots.stopping_data(rows, "chain-v1/n3k2/seed8")
-
-
-def test_what_are_no_runs_is_refused() -> None:
-    with pytest.raises(SettingError, match="pictures of runs are made of an experiment's folder"):
-        plots.rows_of(3)
-    with pytest.raises(SettingError, match="rows of runs need the columns instance, learner"):
-        plots.rows_of(polars.DataFrame({"tau": [1]}))
-    with pytest.raises(SettingError, match="there are no runs to draw"):
-        plots.stopping_data(runs(tau=[1]).head(0))
-
-
-def test_learners_keep_their_colours_and_others_get_free_ones() -> None:
-    names = ["mine", "max-coverage", "yours", "Challenger"]
-    found = palette(names)
-    assert found["max-coverage"] == COLOURS["max-coverage"]
-    assert found["Challenger"] == COLOURS["Challenger"]
-    assert len(set(found.values())) == 4
-    assert len(palette(f"{i}" for i in range(20))) == 20
-
-
-def test_many_instances_are_cut_to_six_and_said() -> None:
-    rows = runs(tau=list(range(1, 9)), instance=[f"p{i}" for i in range(8)])
-    for figure in (plots.draw_stopping(plots.stopping_data(rows)), plots.draw_cost(plots.cost_data(rows))):
-        assert len(figure.axes) == 6
-        assert "the first 6 of 8 instances" in {text.get_text() for text in figure.axes[0].texts}

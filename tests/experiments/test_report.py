@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from surepath.errors import SettingError
 from surepath.experiments.report import rate_cells, report_data, write_report
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
@@ -55,18 +54,6 @@ def test_runs_that_are_missing_are_said(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, copy)
     next((copy / "rows").glob("*.parquet")).unlink()
     assert "runs are stored; play the others with" in report_data(copy).findings[0]
-
-
-def test_another_ending_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=re.escape("a report ends in .html, not '.pdf'")):
-        write_report(folder, tmp_path / "report.pdf")
-
-
-def test_one_learner_and_one_epsilon_have_what_they_can(tmp_path: Path) -> None:
-    run(Spec.from_dict(small(learners=[MAX_DIAMETER], epsilons=[2.0])), tmp_path / "out", workers=1)
-    made = report_data(tmp_path / "out")
-    assert [picture.name for picture in made.pictures] == ["stopping"]
-    assert "ratio" not in made.comparison.columns
 
 
 def test_too_many_wrong_answers_are_reported(folder: Path) -> None:

@@ -46,19 +46,6 @@ def test_rows_are_those_of_simulate(tmp_path: Path) -> None:
     assert part["version"].unique().to_list() == [alone.settings["version"]]
 
 
-def test_workers_and_pieces_change_nothing(tmp_path: Path) -> None:
-    run(Spec.from_dict(small()), tmp_path / "a", workers=1)
-    run(Spec.from_dict(small(chunk=3)), tmp_path / "b", workers=3)
-    assert read(tmp_path / "a").equals(read(tmp_path / "b"))
-
-
-def test_learners_are_paired_by_run(tmp_path: Path) -> None:
-    twin = {**MAX_DIAMETER, "label": "twin"}
-    run(Spec.from_dict(small(learners=[MAX_DIAMETER, twin])), tmp_path, workers=1)
-    one, other = (read(tmp_path).filter(learner=label)["tau"].to_list() for label in ("max-diameter", "twin"))
-    assert one == other
-
-
 def test_a_learner_that_does_not_share_runs_has_a_cell_per_epsilon(tmp_path: Path) -> None:
     alone = {**MAX_DIAMETER, "share": False}
     run(Spec.from_dict(small()), tmp_path / "a", workers=1)
@@ -149,17 +136,6 @@ def test_an_empty_folder_is_no_experiment(tmp_path: Path) -> None:
     (tmp_path / "experiment.json").write_text("{")
     with pytest.raises(SettingError, match="is damaged"):
         read(tmp_path)
-
-
-def test_progress_counts_what_was_there(tmp_path: Path) -> None:
-    spec = Spec.from_dict(small())
-    with pytest.raises(RuntimeError):
-        run(spec, tmp_path, on=Broken(5, RuntimeError))
-    seen: list[tuple[int, int]] = []
-    run(spec, tmp_path, resume=True, workers=1, progress=lambda done, total: seen.append((done, total)))
-    assert seen[0] == (9, 20)
-    assert seen[-1] == (20, 20)
-    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
 
 def test_a_long_cell_is_written_while_it_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,13 +112,6 @@ def test_the_key_names_what_decides_the_rows() -> None:
     assert Spec.from_dict(small(runs=9, chunk=1)).cells()[0].key in keys
 
 
-def test_ids_tell_close_numbers_apart() -> None:
-    near = small(deltas=[0.1, 0.1000001], epsilons=[1.0, 1.0000001], learners=[{"name": "BPIUCRL", "share": False}])
-    ids = [cell.id for cell in Spec.from_dict(near).cells()]
-    assert len(set(ids)) == len(ids) == 8
-    assert ids[0] == "chain-v1/n3k2/seed7 | BPIUCRL | delta 0.1 | epsilon 1"
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -177,19 +170,6 @@ def test_an_instance_without_gaps_has_no_multiples_of_them() -> None:
     del values["epsilons"]
     with pytest.raises(SettingError, match="epsilons_per_gap: minimax_hard-v1/s2a2h3 has no positive value gap"):
         Spec.from_dict(values)
-
-
-@pytest.mark.parametrize("text", ["x = " + "1" * 5000, "x = " + "[" * 5000])
-def test_absurd_texts_are_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"^spec\.toml (is not valid TOML|holds a number too long to read, or)"):
-        load(text, tmp_path)
-
-
-def test_what_is_not_a_spec_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="a spec is a dict or a TOML file, not 3"):
-        Spec.from_dict(3)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="there is no file"):
-        Spec.load(tmp_path / "none.toml")
 
 
 def test_the_spec_of_the_documents_works(tmp_path: Path) -> None:

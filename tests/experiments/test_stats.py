@@ -78,14 +78,6 @@ def test_the_permutation_test_counts_exchanges(seed: int) -> None:
     assert many == pytest.approx(exact, abs=0.02)
 
 
-def test_equal_columns_do_not_differ() -> None:
-    assert permutation_test([1, 2, 3], [1, 2, 3]) == 1.0
-    rng = np.random.default_rng(2)
-    values = [permutation_test(*rng.normal(size=(2, 20)), draws=500) for _ in range(200)]
-    assert np.mean(np.array(values) <= 0.1) < 0.17
-    assert min(values) >= 1 / 501
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -138,11 +130,6 @@ def rows(**columns: tuple[list[int], list[bool]]) -> Any:
     return polars.concat(parts)
 
 
-def test_a_cut_run_shows_in_the_table(tmp_path: Path) -> None:
-    run(Spec.from_dict(small(budget=40)), tmp_path, workers=1)
-    assert "| >=40 | >=40 |" in comparison_table(compare(read(tmp_path)))
-
-
 def test_cut_runs_make_ratios_bounds() -> None:
     no, yes = [False] * 3, [False, True, True]
     frame = rows(base=([50, 60, 60], yes), quick=([10, 20, 30], no), also=([60, 60, 55], [True, True, False]))
@@ -157,20 +144,6 @@ def test_cut_runs_make_ratios_bounds() -> None:
     text = comparison_table(compare(frame, "base"))
     assert "| <=0.353 (0 - 0.5) | 0.25 |" in text
     assert "| >=2.83 (>=2) |" in comparison_table(compare(frame, "quick"))
-
-
-def test_what_was_cut_everywhere_is_not_called_equal() -> None:
-    frame = rows(one=([60, 60], [True, True]), other=([60, 60], [True, True]))
-    row = compare(frame, "one").filter(learner="other").row(0, named=True)
-    assert (row["ratio"], row["p"]) == (None, None)
-    assert comparison_table(compare(frame, "one")).splitlines()[-1].endswith("| >=60 |  |  |  |")
-
-
-def test_the_table_names_the_level_and_shows_no_interval_of_one_run() -> None:
-    frame = rows(one=([60], [False]), other=([30], [False]))
-    text = comparison_table(compare(frame, "one", level=0.9))
-    assert "| 90 % interval |" in text
-    assert "| 30 |  | 0.00% | 0.5 | 1 |" in text
 
 
 def test_the_overview_has_one_row_per_learner() -> None:
@@ -225,10 +198,3 @@ def test_too_many_wrong_answers_are_found_out() -> None:
     wrong = failure_rates(runs(tau=[1] * 20, correct=[False] * 8 + [True] * 12))
     assert wrong["chance"][0] == pytest.approx(binom.sf(7, 20, 0.1))
     assert too_often(wrong).to_list() == [True]
-
-
-def test_bad_counts_are_refused() -> None:
-    with pytest.raises(SettingError):
-        rate_interval(3, 2)
-    with pytest.raises(SettingError, match="level must lie strictly between 0 and 1"):
-        rate_interval(1, 2, 1.0)

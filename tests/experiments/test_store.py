@@ -125,25 +125,6 @@ def test_rows_of_another_format_are_refused(finished: Path) -> None:
             use(finished)
 
 
-def test_rows_of_two_formats_are_never_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as older:
-        for module in ("spec", "store"):
-            older.setattr(f"surepath.experiments.{module}.ROWS_FORMAT", 2)
-        run(SPEC, tmp_path, workers=1)
-    before = files(tmp_path)
-    message = "holds rows of another experiment: its format is 2, here it is 4; choose another folder"
-    with pytest.raises(SettingError, match=re.escape(message)):
-        run(SPEC, tmp_path, workers=1, resume=True)
-    assert files(tmp_path) == before
-
-
-@pytest.mark.parametrize("content", [b"[]", b"\xff\xfe", b"[" * 100_000, b"1" * 5000])
-def test_a_manifest_that_is_none(finished: Path, content: bytes) -> None:
-    (finished / "experiment.json").write_bytes(content)
-    with pytest.raises(SettingError, match=r"experiment\.json is damaged"):
-        read(finished)
-
-
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     victim, out = tmp_path / "victim", tmp_path / "out"
     victim.write_text("precious")

@@ -176,32 +176,6 @@ print([one(reality_of(instance), 0, rng) for _ in range(5)])
 
 
 @compiled_only
-def test_a_users_own_functions_stay_beside_their_file(tell: Tell, tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "theirs.py").write_text(
-        "import numba\n@numba.njit(cache=True)\ndef double(x):\n    return 2 * x\n"
-    )
-    program = f"""
-import sys
-sys.path.insert(0, {str(tmp_path / "mine")!r})
-import os, surepath.kernels.jit, numba.core.config
-assert "NUMBA_CACHE_DIR" not in os.environ and not numba.core.config.CACHE_DIR
-import theirs
-theirs.double(3)
-print(theirs.double._cache.cache_path)
-{FILL}
-"""
-    done = tell(program)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == str(tmp_path / "mine" / "__pycache__")
-    assert list((tmp_path / "mine" / "__pycache__").glob("*.nbi"))
-    kept = tmp_path / "home" / ".cache" / "surepath"
-    assert done.stdout.splitlines()[2].startswith(str(kept))
-    assert all("theirs" not in file.name for file in kept.rglob("*.nb?"))
-    assert list(kept.rglob("widths.fill_table*.nbi"))
-
-
-@compiled_only
 def test_numbas_setting_keeps_kernels_of_other_sources_apart(tell: Tell, tmp_path: Path) -> None:
     done = tell(FILL, NUMBA_CACHE_DIR=str(tmp_path / "shared"))
     assert done.returncode == 0, done.stderr

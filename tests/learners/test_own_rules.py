@@ -91,13 +91,6 @@ def test_a_users_rules_decide_as_the_compiled_ones() -> None:
             assert python.stopped == compiled.stopped
 
 
-def test_a_users_rule_can_be_simulated() -> None:
-    instance = families.paper_random(seed=6)
-    python = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling=Widest()), instance, runs=2, seed=3)
-    compiled = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling="max-diameter"), instance, runs=2, seed=3)
-    assert python.to_dict() == compiled.to_dict()
-
-
 class NotAPath(SamplingRule):
     def choose(self, view: View) -> np.ndarray:
         return np.zeros(view.mdp.horizon, dtype=int)
@@ -153,12 +146,6 @@ def test_bad_rules_are_found_out(rule: object, message: str) -> None:
 def test_only_rules_are_checked() -> None:
     with pytest.raises(SettingError, match="check_rule needs a SamplingRule, EliminationRule or StoppingRule, not str"):
         check_rule("max-diameter")  # type: ignore[arg-type]
-
-
-def test_infinite_weights_are_refused() -> None:
-    learner = EPRL(families.paper_random().mdp, 0.1, 0.1, 1.0)
-    with pytest.raises(SettingError, match=r"weights must be finite"):
-        View(learner).best_path(View(learner).widths)
 
 
 class Fails(Return, StoppingRule):

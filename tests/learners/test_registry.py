@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import subprocess
 import sys
@@ -12,55 +11,15 @@ from pathlib import Path
 import numba
 import pytest
 
-from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, families, simulate
+from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, families
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import NO_REALITY, reality_of
 from surepath.learners.base import LEARNERS, build, learner_class, learner_name, setting_names
-from surepath.learners.per_arc import elimination
-from surepath.learners.per_arc import rules as sampling
-from surepath.learners.per_arc import rules as stopping
-from surepath.learners.per_arc.elimination import ELIMINATION, SCHEDULES
-from surepath.learners.per_arc.rules import RECOMMENDATION, SAMPLING_RULES
-from surepath.learners.widths import ARC_WIDTHS, NOISES
+from surepath.learners.widths import NOISES
 from surepath.model.worlds import Shared
 from tests.kernels.compiled import COMPILED
-from tests.naive import learner as naive
 
 DOCS = Path(__file__).parents[2] / "docs" / "learners.md"
-
-
-@pytest.mark.parametrize("rule", SAMPLING_RULES)
-def test_every_sampling_rule_is_whole(rule: str) -> None:
-    name, source = rule.replace("-", "_"), inspect.getsource(sampling)
-    assert f"rules.sampling == {name.upper()}" in source or rule == SAMPLING_RULES[-1]
-    assert f"turn = {name}(rules, state.tally)" in source
-    assert getattr(sampling, name).__doc__
-    assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
-    if rule != "uniform":  # it has no objective: its chances are tested by count
-        assert f'"{rule}"' in inspect.getsource(naive)
-
-
-@pytest.mark.parametrize("rule", RECOMMENDATION)
-def test_every_recommendation_rule_is_whole(rule: str) -> None:
-    assert f"\n# {rule} " in inspect.getsource(stopping)
-    assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
-    assert f"RECOMMEND_{rule.upper()}" in inspect.getsource(stopping)
-
-
-@pytest.mark.parametrize("rule", ["diameter", "optimal-gap"])
-def test_every_stopping_rule_is_whole(rule: str) -> None:
-    name = rule.replace("-", "_")
-    assert hasattr(stopping, name.upper())
-    assert getattr(stopping, name).__doc__
-    assert f"`{rule}`" in DOCS.read_text(encoding="utf-8")
-
-
-def test_every_elimination_rule_schedule_and_width_is_in_the_docs() -> None:
-    text = DOCS.read_text(encoding="utf-8")
-    for name in (*ELIMINATION, *SCHEDULES, *ARC_WIDTHS):
-        assert f"`{name}`" in text, name
-    for name in SCHEDULES[:-1]:
-        assert name.upper().replace("-", "_") in inspect.getsource(elimination)
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "Challenger"])
@@ -132,25 +91,6 @@ fill_table(0, 1.0, 0.1, 1.0, 0, np.zeros(4))
         )
         said.append(result.stderr.count("compiling kernels, once"))
     assert said == [1, 0]
-
-
-def test_uniform_plays_every_action_alike() -> None:
-    instance = Instance(families.paper_random(seed=1).mdp, Gaussian(0.0, 1.0))
-    learner = build({"name": "Uniform", "epsilon": 0.0, "delta": 0.1, "sigma": 1.0, "seed": 5}, instance.mdp)
-    for _ in range(600):
-        path = learner.ask()
-        assert path.tolist() == learner.ask().tolist()
-        learner.tell(path, [0.0, 0.0, 0.0])
-    first = learner.visits[: instance.mdp.first[1]]
-    assert first.sum() == 600
-    assert abs(first[0] - 300) < 5 * (600 * 0.25) ** 0.5
-
-
-def test_uniform_runs_differ() -> None:
-    instance = families.paper_random(seed=1)
-    result = simulate({"name": "Uniform", "epsilon": 2.0, "delta": 0.1}, instance, runs=8, seed=0)
-    assert len(set(result.tau.tolist())) > 1
-    assert result.correct.all()
 
 
 @pytest.mark.skipif(not COMPILED, reason="plain Python has no signatures")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
 from surepath import MDP
-from surepath.learners.base import LEARNERS, build, learner_class, setting_parameters
+from surepath.learners.base import build
 from surepath.learners.own_rules import SamplingRule, StoppingRule, View
-from surepath.learners.per_arc.eprl import EPRL, Uniform
+from surepath.learners.per_arc.eprl import EPRL
 
 MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 COMMON = {"epsilon": 0.5, "delta": 0.1, "sigma": 2.0}
@@ -87,28 +87,6 @@ def test_settings_are_pinned_in_their_order_with_epsilon_as_built(
         learner, "bound", None
     )  # many numbers, pinned by test_bound_numbers.py
     assert list(settings.items()) == [("name", spec["name"]), *expected.items()]
-
-
-def test_a_new_setting_needs_no_second_list() -> None:
-    class Patient(Uniform):
-        """Takes one setting more."""
-
-        name: ClassVar[str] = "Uniform"
-
-        def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: float, *, calm: int = 4) -> None:
-            self.calm = calm
-            super().__init__(mdp, epsilon, delta, sigma)
-
-    assert Patient(MDP_OF_TWO, 0.5, 0.1, 2.0).settings() == {"name": "Uniform", **COMMON, "calm": 4}
-
-
-def test_no_learner_lists_its_settings_by_hand() -> None:
-    for name in LEARNERS:
-        found = learner_class(name)
-        assert "settings" not in vars(found)
-        learner = build({"name": name, **COMMON}, MDP_OF_TWO)
-        for setting in setting_parameters(found):
-            assert hasattr(learner, setting), f"{name} keeps no {setting}"
 
 
 def test_a_rule_of_ones_own_is_given_back_and_an_absent_one_left_out() -> None:

@@ -81,32 +81,6 @@ def test_paper_random_keeps_its_gap_over_all_states() -> None:
         assert (gaps[gaps > 0] > 0.3).all()
 
 
-def test_tree_has_one_way_into_every_state() -> None:
-    mdp = families.tree(3, 4).mdp
-    assert mdp.n_paths == 81
-    inner = mdp.target[mdp.target < mdp.n_nodes]
-    assert sorted(inner.tolist()) == list(range(1, mdp.n_nodes))
-    assert mdp.arcs.state[mdp.stage_arc[2]] == 0
-    assert mdp.arc(2, 8, 2) == mdp.stage_arc[3] - 1
-
-
-def test_grid_counts_lattice_paths_and_minimises() -> None:
-    instance = families.grid(4, 5, seed=1)
-    assert instance.mdp.n_paths == 35
-    assert instance.mdp.direction == "minimize"
-    returns = [instance.means[list(path)].sum() for path in all_paths(instance.mdp)]
-    assert instance.optimal_return == pytest.approx(min(returns))
-
-
-def test_twin_optimal_has_two_disjoint_optimal_paths() -> None:
-    instance = families.twin_optimal(4, gap=0.25)
-    paths = [p for p in all_paths(instance.mdp) if instance.regret_of(p) < 1e-12]
-    assert len(paths) == 2
-    assert not set(paths[0]) & set(paths[1])
-    others = [instance.regret_of(p) for p in all_paths(instance.mdp) if p not in paths]
-    assert min(others) == pytest.approx(0.25)
-
-
 @pytest.mark.parametrize(("states", "actions", "horizon"), [(2, 2, 3), (4, 3, 7), (8, 3, 9)])
 def test_minimax_hard_waits_descends_and_stays(states: int, actions: int, horizon: int) -> None:
     instance = families.minimax_hard(states, actions, horizon)
@@ -154,20 +128,6 @@ def test_decoys_have_close_choices_only_where_no_good_path_goes() -> None:
     closer = families.decoys(2, 3, gap=0.5, tiny=0.001)
     assert theory.gap_complexity(closer, 0.01).sum() > 100 * theory.gap_complexity(instance, 0.01).sum()
     assert theory.lower_bound(closer, 0.01, 0.1).value < 1.3 * theory.lower_bound(instance, 0.01, 0.1).value
-
-
-def test_support_tickets_is_the_embedded_example() -> None:
-    instance = families.support_tickets()
-    mdp = instance.mdp
-    assert (mdp.horizon, mdp.n_arcs, mdp.n_paths) == (8, 116, 65_536)
-    assert mdp.sigma is not None
-    assert (mdp.sigma == 0.1).all()
-    node, greedy = 0, []
-    for _ in range(mdp.horizon):
-        arcs = np.arange(mdp.first[node], mdp.first[node + 1])
-        greedy.append(int(arcs[np.argmax(instance.means[arcs])]))
-        node = int(mdp.target[greedy[-1]])
-    assert instance.regret_of(greedy) == pytest.approx(0.375)
 
 
 BAD: list[tuple[Any, str]] = [

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from surepath import Bounded, Gaussian, Instance, families, theory
+from surepath import Bounded, Gaussian, Instance, theory
 from surepath._checks import check_sigma
 from surepath.errors import NoiseError, ProblemError, SettingError
-from surepath.model.files import load_problem, parse_json_problem, parse_problem_text, save_problem
+from surepath.model.files import parse_json_problem, parse_problem_text
 from surepath.model.mdp import MDP
-from surepath.simulation.estimate import estimate
 from tests.model.sources.problem_texts import EDGE, problem
 
 MEANS = [{**EDGE, "mean": 0.5}, {**EDGE, "action": "y", "mean": 0.25}]
@@ -34,30 +31,6 @@ def test_a_file_with_means_and_no_noise_is_refused(fields: dict[str, Any]) -> No
         "the problem file p.json: the noise of the scores is not declared (option 'x' of step 0 (state 'a') and "
         f"1 other option have no sigma and no range), and without it nothing can be proven. {WAYS_TO_DECLARE}"
     )
-
-
-def test_a_table_with_means_and_no_noise_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "p.csv"
-    file.write_text("state,action,next_state,mean\na,x,b,1\na,y,b,2\n")
-    with pytest.raises(NoiseError, match=re.escape("the problem file p.csv: the noise of the scores is not declared")):
-        load_problem(file)
-    with pytest.raises(NoiseError):
-        MDP.load(file)
-
-
-@pytest.mark.parametrize(
-    "fields", [{"sigma": 0.1}, {"sigma": 0}, {"low": 0, "high": 1}, {"law": "bernoulli"}, {"low": 0.25, "high": 0.5}]
-)
-def test_a_sigma_a_range_or_a_law_with_one_is_enough(fields: dict[str, Any]) -> None:
-    loaded = parse_json_problem(problem(edges=MEANS, **fields))
-    assert loaded.instance is not None
-    assert loaded.mdp.noise_missing("x") is None
-
-
-def test_known_rewards_have_no_noise_to_declare() -> None:
-    loaded = parse_json_problem(problem(edges=[{**EDGE, "known": 1}, {**EDGE, "action": "y", "known": 2}]))
-    assert loaded.instance is not None
-    assert loaded.mdp.declared_sigma.tolist() == [0, 0]
 
 
 def test_a_graph_alone_loads_and_says_what_it_lacks() -> None:
@@ -79,19 +52,6 @@ def test_a_caller_may_stand_in_for_what_the_file_leaves_open() -> None:
     assert table.mdp.declared_sigma.tolist() == [2.0]
     with pytest.raises(ProblemError, match=re.escape("p.json: sigma must be 0 or more, not -1")):
         parse_problem_text(problem(edges=MEANS), "p.json", sigma=-1.0)
-
-
-def test_a_partial_range_declares_the_noise_where_it_is() -> None:
-    bare = MDP.from_arrays([[[0, 0]]])
-    fields = bare.__reduce__()[1][0]
-    mdp = MDP(**{**fields, "reward_range": (np.array([0.0, -np.inf]), np.array([3.0, np.inf]))})
-    assert mdp.declared_sigma[0] == 1.5
-    assert "(option 1 of step 0 (state 0) has no sigma" in str(mdp.noise_missing("x"))
-
-
-def test_an_estimate_needs_the_noise() -> None:
-    with pytest.raises(SettingError, match=re.escape("an estimate: the noise of the scores is not declared")):
-        estimate(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, worlds=1)
 
 
 @pytest.mark.parametrize("kind", ["steps", "routes"])
@@ -127,12 +87,6 @@ def test_a_sigma_too_small_to_square_is_refused(value: Any) -> None:
 def test_a_file_keeps_the_same_law(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ProblemError, match=re.escape(message)):
         parse_json_problem(problem(**fields), "p.json")
-
-
-def test_tables_keep_the_same_law() -> None:
-    with pytest.raises(ProblemError, match=re.escape("score must be equal or differ by 2e-100 or more")):
-        MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 1e-200))
-    assert MDP.from_arrays([[[0, 0]]], reward_range=(1.0, 1.0)).declared_sigma.tolist() == [0, 0]
 
 
 MASKED = np.ma.array([0.1, 0.2], mask=[0, 1])  # type: ignore[arg-type]
@@ -177,21 +131,3 @@ def test_hidden_entries_of_tables_and_paths_are_not_used() -> None:
         MDP.from_arrays([[[0, 0]]]).check_path(np.ma.array([0], mask=[1]))  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="a step here is a whole number"):
         MDP.from_arrays([[[0, 0]]]).arc(np.timedelta64(0), 0, 0)  # type: ignore[arg-type]
-
-
-def test_names_of_steps_live_in_files(tmp_path: Path) -> None:
-    loaded = parse_json_problem(problem(step_names=["answer"], sigma=1))
-    assert loaded.mdp.step_labels == ("answer",)
-    save_problem(tmp_path / "p.json", loaded.mdp)
-    assert json.loads((tmp_path / "p.json").read_text())["step_names"] == ["answer"]
-    assert MDP.load(tmp_path / "p.json") == loaded.mdp
-    with pytest.raises(ProblemError, match=re.escape("p.json: there are 1 steps but 2 names of steps")):
-        parse_json_problem(problem(step_names=["a", "b"]), "p.json")
-    with pytest.raises(ProblemError, match="an edge-table CSV has no place for the names of steps"):
-        loaded.mdp.save(tmp_path / "p.csv")
-    with pytest.raises(ProblemError, match=re.escape("p.json: step_names[0] must not be empty, not ''")):
-        parse_json_problem(problem(step_names=[""]), "p.json")
-
-
-def test_families_state_their_noise_in_the_instance() -> None:
-    assert families.chain(3, 2).sigma.max() > 0

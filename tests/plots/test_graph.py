@@ -14,23 +14,6 @@ from surepath.experiments.drawing import OTHER, OUT, PLAN, picture_bytes
 from surepath.plots import draw_graph, graph_layout, save
 
 
-def test_stages_go_right_and_states_are_centred() -> None:
-    mdp = families.paper_random(3, 2, 3, seed=1).mdp
-    layout = graph_layout(mdp)
-    assert layout.x[-1] == mdp.horizon
-    assert (layout.x[layout.target] == layout.x[layout.source] + 1).all()
-    for stage in range(mdp.horizon):
-        assert layout.y[layout.x == stage].sum() == pytest.approx(0)
-
-
-def test_parallel_arcs_are_bent_apart_and_the_best_plan_is_marked() -> None:
-    layout = graph_layout(MDP.from_arrays([[[0, 0, 0]], [[0, 0, 0]]]), best=[1, 5])
-    assert layout.bend.tolist() == [-1.0, 0.0, 1.0] * 2
-    assert layout.chosen.nonzero()[0].tolist() == [1, 5]
-    assert layout.share.tolist() == [0.0] * 6
-    assert layout.open.all()
-
-
 def test_visits_and_ruled_out_arcs_are_shown() -> None:
     mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, depends="none", sigma=1.0)
     visits, active = np.array([8, 2, 4, 6]), np.array([True, False, True, True])

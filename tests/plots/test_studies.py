@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import EPRL, MDP, Challenger, Study, plots
+from surepath import EPRL, MDP, Challenger, plots
 from surepath.errors import CertificateError, SettingError
-from surepath.experiments.drawing import PLAN
-from surepath.plots.studies import Challenge, Challenges, Difference, GapCurve
+from surepath.plots.studies import Challenge, Challenges, Difference
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 pytest.importorskip("matplotlib")
@@ -89,32 +88,6 @@ def test_the_gap_is_what_was_proven_at_the_time() -> None:
     np.testing.assert_array_equal(line.get_xdata(), curve.trials)
 
 
-def test_a_gap_of_nothing_and_a_gap_of_zero_are_drawn() -> None:
-    nothing = GapCurve(np.array([1, 2]), np.array([np.inf, np.inf]), np.array([0.1, 0.1]), np.zeros(2, dtype=bool))
-    assert "nothing proven" in {text.get_text() for text in plots.draw_gap(nothing).legends[0].get_texts()}
-    best = GapCurve(np.array([1, 2]), np.array([0.5, 0.0]), np.array([0.0, 0.0]), np.zeros(2, dtype=bool))
-    assert "proven best of all" in {text.get_text() for text in plots.draw_gap(best).axes[0].texts}
-
-
-def test_means_with_costs_in_them_are_called_worth() -> None:
-    for weight, unit in ((0.0, "score"), (0.5, "worth")):
-        mdp = MDP.from_steps({"a": ["x", "y"]}, sigma=0.1, costs={"a": {"x": 2}}, cost_weight=weight)
-        study = Study.create(mdp, storage="memory", epsilon=0.1, delta=0.1)
-        study.tell(study.ask(), [0.7])
-        assert plots.known(study).unit == unit
-        rows = plots.intervals_data(study)
-        assert plots.draw_intervals(rows, plots.known(study).unit).axes[0].get_xlabel() == unit
-
-
-def test_only_what_was_not_proven_is_shaded() -> None:
-    gaps = np.array([np.inf, np.inf, 4.0, 3.0, np.inf, 5.0, 2.0])
-    axis = plots.draw_gap(GapCurve(np.arange(1, 8), gaps, np.full(7, 1.0), np.zeros(7, dtype=bool))).axes[0]
-    spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in axis.patches]
-    assert spans == [(0, 3), (5, 6)]
-    assert np.isnan(axis.get_lines()[0].get_ydata()).tolist() == np.isinf(gaps).tolist()
-    assert not axis.texts  # a text in a narrow span would lie over the line
-
-
 def test_challengers_are_those_of_the_learner() -> None:
     study = told_study(12, sigma=0.5)
     said, data = study.learner.explain(4), plots.challengers_data(study, 4)
@@ -176,12 +149,3 @@ def test_what_a_source_lacks_is_said_in_words() -> None:
     content: dict[str, Any] = {**study.certificate().to_dict(), "path": [0]}
     with pytest.raises(CertificateError, match="the certificate cannot be read"):
         plots.known(content)
-
-
-def test_the_plan_is_green_in_the_bars() -> None:
-    from matplotlib.colors import to_hex
-
-    rows = plots.visits_data(told_study(20))
-    bars = plots.draw_visits(rows).axes[0].patches
-    assert [bar.get_width() for bar in bars] == [row.visits for row in rows]
-    assert [to_hex(bar.get_facecolor()) == PLAN.lower() for bar in bars] == [row.chosen for row in rows]

@@ -61,15 +61,6 @@ def test_the_learner_given_is_not_touched() -> None:
     assert not learner.visits.any()
 
 
-def test_rows_and_columns_agree() -> None:
-    result = simulate({**BPI, "epsilon": 2.0}, families.paper_random(), runs=4, seed=0)
-    assert len(result) == len(list(result)) == 4
-    assert [row.tau for row in result] == result.tau.tolist()
-    assert result.frame()["tau"].to_list() == result.tau.tolist()
-    assert result.mean_tau() == pytest.approx(result.tau.mean())
-    assert (result.correct == (result.regret <= 2.0)).all()
-
-
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -86,22 +77,6 @@ def test_a_bad_spec_is_refused(spec: object, message: str) -> None:
     with pytest.raises(SettingError) as caught:
         simulate(spec, families.paper_random(), runs=1, seed=0)  # type: ignore[arg-type]
     assert message in str(caught.value)
-
-
-def test_progress_is_reported() -> None:
-    seen: list[tuple[int, int]] = []
-    spec = {**BPI, "epsilon": 2.0}
-    simulate(spec, families.paper_random(), runs=5, seed=0, workers=1, progress=lambda a, b: seen.append((a, b)))
-    assert seen == [(i, 5) for i in range(1, 6)]
-    assert np.array(seen).shape == (5, 2)
-
-
-def test_a_study_can_be_played_in_pieces() -> None:
-    instance = families.paper_random(seed=3)
-    whole = simulate(BPI, instance, runs=7, seed=4, epsilons=[1.0, 2.0], workers=1)
-    tail = simulate(BPI, instance, runs=3, seed=4, epsilons=[1.0, 2.0], workers=2, first_run=4)
-    assert tail.run.tolist() == [4, 4, 5, 5, 6, 6]
-    assert tail.tau.tolist() == whole.tau[8:].tolist()
 
 
 @pytest.mark.parametrize(

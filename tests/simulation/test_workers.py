@@ -5,14 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
 
 from surepath import MDP, Gaussian, Instance, families, simulate
 from surepath.learners.runs import Cancelled, raise_if_cancelled
-from surepath.simulation.simulate import REPORT_EVERY, play_all
+from surepath.simulation.simulate import play_all
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -28,41 +27,6 @@ def test_records_come_in_order_whoever_played_them(workers: int) -> None:
     assert len(records) < 100  # short runs are played many at a time
     assert told == sorted(told)
     assert told[-1] == 230
-
-
-def test_every_worker_takes_the_next_run() -> None:
-    """One long run does not hold up the others: the second thread plays all of them meanwhile."""
-    rest = threading.Event()
-    played: list[int] = []
-
-    def some(first: int, count: int) -> None:
-        if first == 0:
-            assert rest.wait(60)
-        played.extend(range(first, first + count))
-        if len(played) == 30:
-            rest.set()
-
-    play_all(some, 31, 2, lambda done: None)
-    assert played == [*range(1, 31), 0]
-
-
-def test_long_runs_are_taken_one_by_one() -> None:
-    counts: list[int] = []
-
-    def some(first: int, count: int) -> None:
-        counts.append(count)
-        time.sleep(0.06)
-
-    play_all(some, 5, 1, lambda done: None)
-    assert counts == [1] * 5
-
-
-def test_progress_is_told_about_five_times_a_second() -> None:
-    told: list[int] = []
-    begun = time.monotonic()
-    play_all(lambda first, count: time.sleep(0.01 * count), 140, 2, told.append)
-    assert told[-1] == 140
-    assert 2 <= len(told) <= 3 + (time.monotonic() - begun) / REPORT_EVERY
 
 
 def test_an_error_calls_off_the_other_runs() -> None:
@@ -84,10 +48,6 @@ def test_an_error_calls_off_the_other_runs() -> None:
         play_all(some, 1000, 2, lambda done: None)
     assert ended == ["halted"]
     assert time.monotonic() - begun < 30
-
-
-def test_looking_up_outside_a_worker_does_nothing() -> None:
-    raise_if_cancelled()
 
 
 ENDLESS_RUNS = {

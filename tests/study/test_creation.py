@@ -68,9 +68,3 @@ def test_what_the_learner_is_given_counts_before_what_the_problem_asks() -> None
     assert (
         Study.create(asks, storage="memory", learner={"name": "challenger", "epsilon": 2.0}, epsilon=3.0).epsilon == 3
     )
-
-
-@pytest.mark.parametrize("name", ["eprl", "BPI-UCRL", "uniform", "WholePlan", "design"])
-def test_a_study_uses_challenger(name: str) -> None:
-    with pytest.raises(SettingError, match=r"studies use Challenger, not \w+; compare learners with simulate"):
-        Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=1.0), "memory", learner=name, epsilon=0.5, delta=0.1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from decimal import Decimal
 from pathlib import Path
@@ -156,10 +155,3 @@ def test_rounding_up_is_never_below_and_close(value: float, digits: int) -> None
     assert up >= Decimal(repr(value))
     assert float(up) <= value * (1 + 10.0 ** (1 - digits)) * (1 + 1e-12)
     assert len(up.normalize().as_tuple().digits) <= digits
-
-
-def test_json_of_a_verdict_in_doubt(tmp_path: Path) -> None:
-    contradicted().certificate().save(tmp_path / "c.json")
-    done = shell("verify", "c.json", "--json", folder=tmp_path)
-    assert done.returncode == 1
-    assert json.loads(done.stdout)["answer"] == "in doubt"

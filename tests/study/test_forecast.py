@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, Study
 from surepath.errors import SettingError
-from surepath.study.forecast import SIMULATED_WORK, Forecast, draw_world, forecast
+from surepath.study.forecast import SIMULATED_WORK, draw_world, forecast
 from surepath.web.views import notes
 from tests.study.pipelines import new_study, pipeline, play
 from tests.study.worlds import bounded
@@ -93,15 +93,6 @@ def test_the_same_log_gives_the_same_forecast_and_another_log_another(monkeypatc
     assert len({n for n, left in zip(first.played, first.left) if np.isinf(left)}) == 1
 
 
-def test_a_median_beyond_the_first_cut_is_no_median() -> None:
-    guess = Forecast(False, 50, 0.4, 50, (60.0, 90.0, 162.0, np.inf), (60, 90, 162, 100), (0.1,) * 4, True, 4)
-    assert guess.trials_left() == np.inf
-    assert "more than 100 further trials until done in most worlds" in str(guess)
-    assert guess.trials_left(0.1) == 60.0
-    guess = Forecast(False, 50, 0.4, 50, (60.0, 80.0, 90.0, np.inf), (60, 80, 90, 100), (0.1,) * 4, True, 4)
-    assert "about 90 more trials until done (in 8 worlds of 10: 60 to over 100)" in str(guess)
-
-
 def test_a_finished_study_needs_nothing_more() -> None:
     study = new_study()
     play(study)
@@ -110,25 +101,11 @@ def test_a_finished_study_needs_nothing_more() -> None:
     assert "nothing more is needed" in str(guess)
 
 
-def test_larger_noise_means_more_trials() -> None:
-    guesses = []
-    for sigma in (0.2, 0.8):
-        study = new_study(epsilon=0.3, problem=pipeline(sigma=sigma))
-        play(study, trials=10)
-        guesses.append(forecast(study, draws=6, seconds=60.0).trials_left())
-    assert guesses[1] > 3 * guesses[0]
-
-
 def test_wrong_numbers_are_refused() -> None:
     study = new_study()
     for wrong in ({"more": 0}, {"draws": 0}, {"more": 1.5}):
         with pytest.raises(SettingError):
             study.forecast(**wrong)  # type: ignore[arg-type]
-
-
-def test_no_time_at_all_is_said() -> None:
-    empty = Forecast(False, 3, float("inf"), 50, (), (), (), True, 32)
-    assert str(empty) == "no forecast: there was no time to simulate a single world"
 
 
 def test_explain_names_the_plan_the_gap_and_what_was_left_out() -> None:

@@ -60,15 +60,6 @@ def test_a_pandas_frame_where_polars_is_missing(monkeypatch: pytest.MonkeyPatch)
     assert str(frame["asked"].dt.tz) == "UTC"
 
 
-def test_an_empty_study_has_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    pl = pytest.importorskip("polars")
-    frame = new_study().trials
-    assert list(frame.columns) == COLUMNS
-    assert frame.schema["score.model"] == pl.Float64
-    monkeypatch.setitem(sys.modules, "polars", None)
-    assert list(new_study().trials.columns) == COLUMNS
-
-
 def test_without_either_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("polars", "pandas"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -76,37 +67,7 @@ def test_without_either_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         filled().trials
 
 
-def test_a_step_called_number_has_columns_of_its_own() -> None:
-    pytest.importorskip("polars")
-    study = new_study(mdp=MDP.from_steps({"number": ["1", "2"], "state": ["x", "y"]}, sigma=0.1))
-    study.tell(study.ask(), [0.5, 0.5])
-    (row,) = study.trials.to_dicts()
-    assert (row["number"], row["plan.number"], row["score.number"], row["state"]) == (1, "1", 0.5, "complete")
-
-
 # Its status --------------------------------------------------------------------------------------------------------
-
-
-def test_status_counts_what_the_log_holds() -> None:
-    study = filled()
-    status = study.status()
-    assert {state: n for state, n in status.states.items() if n} == {
-        "complete": 1, "partial": 1, "cancelled": 1, "running": 1, "waiting": 1,
-    }  # fmt: skip
-    assert (status.trials, status.settled, status.done) == (4, 3, False)
-    assert [trial.number for trial in status.running] == [4]
-    assert [(one.name, one.trials) for one in status.workers] == [(study.worker, 1)]
-    assert status.running[0].lease_until - status.now == pytest.approx(600, abs=60)
-    assert status.best_plan == study.best_plan
-    assert status.as_dict()["running"][0]["number"] == 4
-
-
-def test_status_when_done() -> None:
-    study = new_study()
-    study.optimize(lambda plan: [{"small": 0.2, "large": 0.9, "short": 0.1, "long": 0.8}[o] for o in plan.values()])
-    status = study.status()
-    assert (status.done, status.workers) == (True, ())
-    assert status.certified_gap <= status.epsilon == 0.3
 
 
 def test_notebooks_obey_nothing() -> None:

@@ -93,13 +93,20 @@ def test_a_pilot_by_hand_and_by_command_becomes_data(tmp_path: Path, monkeypatch
     assert re.fullmatch(r"  surepath study create p\.json --epsilon \S+ --delta 0\.05 --sigma \S+", line)
     made = CliRunner().invoke(app, line.split()[1:], catch_exceptions=False)  # it works as printed
     assert made.exit_code == 0, made.output
+    refused = CliRunner().invoke(app, ["study", "import-log", "run.csv"])  # the very scores that gave the sigma
+    assert "is what surepath pilot suggests from these very scores" in str(refused.exception)
+    Path("other.csv").write_text("number,plan.a,plan.b,score.a,score.b\n1,x,u,0.5,0.25\n2,x,u,failed,\n3,y,u,,\n")
+    taken = CliRunner().invoke(app, ["study", "import-log", "other.csv"], catch_exceptions=False)
+    assert "1 row without any score left out; 1 failed at the first step and hold no score" in taken.stdout
+    few = CliRunner().invoke(app, ["pilot", "p.json", "--csv", "other.csv"], catch_exceptions=False)
+    assert "1 trials with scores, 1 failed at the first step, 1 not filled in yet" in few.stdout
     MDP.from_steps({"a": ["x", "y"], "b": ["u", "v", "w"]}, reward_range=(-9.0, 9.0)).save("ranged.json")
     told = CliRunner().invoke(app, ["pilot", "ranged.json", "--csv", "run.csv"], catch_exceptions=False)
     assert "nothing is taken from these scores" in told.stdout
     assert "--sigma" not in told.stdout
     assert "  surepath study import-log run.csv" in told.stdout
     study = Study.create(STEPS, "memory", epsilon=0.5, delta=0.1, sigma=2.0)
-    past, _ = read_past(study.mdp, Path("run.csv").read_text(), "run.csv")
+    past, _, _ = read_past(study.mdp, Path("run.csv").read_text(), "run.csv")
     assert study.import_trials([(one.plan, one.rewards) for one in past]) == len(past)
     assert study.learner.visits.min() >= 2
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from surepath.errors import StudyError
 from surepath.study import Study
 from surepath.study.storage import Reading, Storage, Writing
 from surepath.study.tables import TransientError
@@ -94,21 +93,6 @@ def test_every_call_counts_once() -> None:
     answer = calls(doubtful, other)
     assert doubtful.lost > 20
     assert answer == expected
-
-
-def test_a_study_made_anew_under_its_name_is_another_one() -> None:
-    place = Storage("memory")
-    study = new_study(place, ENDLESS)
-    trial = study.ask()
-    place.delete("work")
-    with pytest.raises(StudyError, match="there is no study 'work'"):
-        study.tell(trial, [0.1, 0.2, 0.3])
-    again = new_study(place, ENDLESS)
-    again.ask()
-    for call in (lambda: study.tell(trial, [0.1, 0.2, 0.3]), study.ask, lambda: study.done):
-        with pytest.raises(StudyError, match="deleted and created anew; load it again"):
-            call()
-    assert not again._fold.prefix
 
 
 def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

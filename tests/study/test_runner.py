@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import math
 import threading
 import time
@@ -235,21 +234,6 @@ def test_an_error_in_one_thread_lets_the_others_finish() -> None:
     assert states(study) == {"complete": 1, "failed": 1}
 
 
-def test_the_log_tells_each_trial(caplog: pytest.LogCaptureFixture) -> None:
-    study = new_study(epsilon=NEVER)
-    with caplog.at_level(logging.INFO, logger="surepath.study"):
-        study.optimize(lambda plan: [0.5, 0.25], n_trials=1)
-    assert [record.message for record in caplog.records] == [
-        "begin trial 1: model=small, prompt=short",
-        "trial 1 is complete [0.5, 0.25]",
-        f"the budget is spent; {study.forecast(50)}",
-    ]
-
-
-def test_renewal_comes_well_before_the_end_of_a_lease() -> None:
-    assert runner.RENEW <= 0.5
-
-
 def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials() -> None:
     study = new_study()
     forgotten = study.ask(worker="the bench")
@@ -303,13 +287,3 @@ def test_a_run_that_has_made_its_trials_waits_for_nobody() -> None:
     assert again.status().enough
     assert len(again) == len(study)
     assert said == []
-
-
-def test_a_run_that_begins_now_waits_for_a_forgotten_trial_too() -> None:
-    study = new_study()
-    study.ask()
-    study.optimize(scores, timeout=1.0)
-    assert study.status().enough
-    before = len(study)
-    Study.load(study.storage).optimize(scores, timeout=1.0)
-    assert len(study) == before

@@ -14,8 +14,7 @@ import pytest
 from surepath import MDP, Study
 from surepath._checks import rounded_up
 from surepath.errors import SettingError
-from surepath.study import status as progress
-from surepath.study.status import MOST_WORKERS_LISTED, gap_history, grid
+from surepath.study.status import gap_history
 from tests.study.worlds import NEVER, new_study, scores
 from tests.web.site import new_study as new_rag_study
 from tests.web.site import score
@@ -29,15 +28,6 @@ def test_a_status_is_printed_in_words() -> None:
     assert lines[1] == f"trials: {len(study):,} complete"
     assert lines[2].startswith("best plan: model=")
     assert lines[3].endswith(", wrong with probability 0.1 at most: done")
-
-
-def test_many_workers_share_lines() -> None:
-    study = new_study(epsilon=NEVER)
-    for worker in range(MOST_WORKERS_LISTED + 3):
-        study.ask(worker=f"w{worker}")
-    lines = [line for line in str(study.status()).splitlines() if line.startswith("running: ")]
-    assert len(lines) == MOST_WORKERS_LISTED + 1
-    assert lines[-1] == "running: 3 by 3 other workers"
 
 
 def test_nothing_is_said_where_no_terminal_listens(capfd: pytest.CaptureFixture[str]) -> None:
@@ -63,20 +53,6 @@ def test_the_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
         in said
     )
     assert "more trials" not in said
-
-
-def test_the_progress_line_is_one_line_of_the_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr(progress, "REDRAWN_EVERY", 0.0)
-    study = new_study(epsilon=NEVER)
-    study.optimize(scores, n_trials=4, progress=True)
-    drawn, _, said = capsys.readouterr().err.rpartition("\r")
-    lines = [line.removesuffix("\x1b[K") for line in drawn.split("\r")[1:]]
-    assert {len(line) for line in lines if line.endswith("…")} == {59}
-    assert max(map(len, lines)) == 59
-    assert len(said.splitlines()[0]) > 59, "the last one is not written over"
 
 
 def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,19 +154,9 @@ def test_the_past_is_what_was_proven_at_the_time(noise: str) -> None:
     np.testing.assert_allclose([point[1] for point in points], gaps, rtol=1e-9)
 
 
-def test_a_study_without_trials_has_no_past() -> None:
-    assert gap_history(Study.create(MDP.from_steps(STEPS), "memory", epsilon=0.1, delta=0.1, sigma=0.1)) == []
-
-
 def test_the_last_point_is_what_is_proven_now_and_there_are_few() -> None:
     study = Study.create(MDP.from_steps(STEPS), "memory", epsilon=0.01, delta=0.1, sigma=0.1)
     gaps = played(study, 40)
     points = gap_history(study, 10)
     assert len(points) <= 11
     assert points[-1][:3] == (40, gaps[-1], 0.01)
-
-
-def test_the_grid_begins_and_ends_where_it_should() -> None:
-    assert grid(3) == [1, 2, 3]
-    assert (grid(100_000)[0], grid(100_000)[-1]) == (1, 100_000)
-    assert len(grid(100_000)) <= 400

@@ -263,19 +263,6 @@ def test_a_person_may_queue_exclude_and_tighten(place: Any) -> None:
     assert replay._fold.digest == study._fold.digest
 
 
-def test_past_results_are_data(place: Any) -> None:
-    study = new(place[0])
-    assert study.import_trials([({"chunk": "256", "model": "small"}, [0.1, 0.2]), ([0, 3], [0.1])]) == 2
-    assert study.learner.visits.sum() == 3
-
-
-def test_a_repeated_request_gives_the_same_trials(place: Any) -> None:
-    study = new(place[0])
-    first = study.ask(3, request="r1")
-    assert [t.number for t in study.ask(3, request="r1")] == [t.number for t in first] == [1, 2, 3]
-    assert study.ask().number == 4
-
-
 def test_studies_have_names(place: Any) -> None:
     study = new(place[0], name="one")
     with pytest.raises(StudyError, match="already exists"):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import log
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP, Gaussian, Instance, families
+from surepath import MDP, Gaussian, Instance
 from surepath.errors import SettingError
 from surepath.theory import characteristic_time, gaps
 from surepath.theory.characteristic_time import Allocation
@@ -63,24 +61,6 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     exact = naive.hardness(mdp, means, sigma, allocation.weight) * allocation.unit
     assert allocation.below == pytest.approx(exact, rel=1e-5)
     assert allocation.below <= exact * (1 + 1e-9)  # a small gap is a difference of rounded returns
-
-
-def test_two_arms() -> None:
-    two = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 0.5], sigma=0.3))
-    found = characteristic_time(two)
-    assert found.value == pytest.approx(8 * 0.09 / 0.25, rel=0.01)
-    assert found.allocation == pytest.approx([0.5, 0.5], abs=0.05)
-    assert found.bound(0.1) == pytest.approx(found.lower * 0.8 * log(9))
-    assert found.bound(0.5) == found.bound(0.7) == 0
-    assert characteristic_time(two, sigma=0.6).value == pytest.approx(4 * found.value, rel=0.01)
-    costs = Instance(MDP.from_arrays([[[0, 0]]], direction="minimize"), Gaussian([0.0, 0.5], sigma=0.3))
-    assert characteristic_time(costs).value == pytest.approx(found.value, rel=0.01)
-
-
-def test_a_large_sigma_does_not_overflow() -> None:
-    found = characteristic_time(Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0], sigma=1e100)))
-    assert found.lower <= found.value <= found.upper
-    assert found.value == pytest.approx(8e200, rel=0.01)
 
 
 def test_several_optimal_paths_are_said_to_be_infinite() -> None:
@@ -141,12 +121,6 @@ def test_a_graph_of_two_thousand_arcs_is_certified() -> None:
     mdp = MDP.from_arrays(rng.integers(10, size=(50, 10, 4)))
     found = characteristic_time(Instance(mdp, Gaussian(rng.random(mdp.n_arcs))))
     assert found.gap <= 0.01
-
-
-def test_chain_of_the_demo_kind() -> None:
-    found = characteristic_time(families.chain(8, 4, seed=1))
-    assert found.gap <= 0.01
-    assert found.lower > 0
 
 
 def test_an_arc_that_an_early_step_empties_is_filled_again() -> None:

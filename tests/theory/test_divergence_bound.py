@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,6 @@ from surepath.theory import divergence_lower_bound, lower_bound
 from surepath.theory.bounds import atoms, bounded, kl, nearest, shifts
 from surepath.theory.gaps import checked_case
 from tests.naive.divergence import least_change, nearest_on_a_grid
-from tests.naive.flows import least_episodes
-from tests.naive.gaps import return_gaps
 from tests.strategies import arc_values, mdps
 
 seeds = st.integers(0, 2**32 - 1)
@@ -34,45 +31,6 @@ def test_the_changes_are_the_least_that_decide_the_answer(mdp: MDP, seed: int, e
         alone = np.isinf(up[arc])
         assert least == pytest.approx(0.0 if alone else up[arc], abs=1e-9)
         assert least_change(mdp, means, epsilon, arc, through=False) == pytest.approx(down[arc], abs=1e-9)
-
-
-def by_hand(mdp: MDP, means: np.ndarray, epsilon: float, delta: float) -> list[float]:
-    """Visits of Bernoulli arcs, one at a time."""
-    gap, local = return_gaps(mdp, means), [0.0] * mdp.n_arcs
-    for h in range(mdp.horizon):
-        arcs = range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))
-        near = [e for e in arcs if gap[e] <= epsilon + 1e-12]
-        for e in arcs:
-            if len(arcs) == 1:
-                continue
-            rise = means[e] + least_change(mdp, means, epsilon, e, through=True)
-            fall = means[e] - least_change(mdp, means, epsilon, e, through=False)
-            entropies = []
-            if near != [e]:
-                entropies.append(kl(means[e], rise) if rise <= 1 else np.inf)
-            if e in near:
-                entropies.append(kl(means[e], fall) if fall >= 0 else np.inf)
-            several = e in near and len(near) > 1
-            top = kl(0.5, delta) if several else kl(delta, 1 - delta)
-            local[e] = top / max(entropies)
-    return local
-
-
-@settings(max_examples=60, deadline=None)
-@given(mdps(max_horizon=3), seeds, st.sampled_from([0.05, 0.2]), st.sampled_from([0.01, 0.2]))
-def test_bernoulli_rewards_by_hand(mdp: MDP, seed: int, epsilon: float, delta: float) -> None:
-    means = 0.4 + 0.1 * arc_values(mdp, seed, "ties")
-    found = divergence_lower_bound(Instance(mdp, Bernoulli(means)), epsilon, delta)
-    expected = by_hand(mdp, means, epsilon, delta)
-    assert found.local == pytest.approx(expected, rel=1e-6)
-    assert found.value == pytest.approx(least_episodes(mdp, found.local), rel=1e-6, abs=1e-6)
-    # Pinsker: as if Gaussian with sigma 1/2 is never harder to beat.
-    gaussian = divergence_lower_bound(Instance(mdp, Gaussian(means, 0.5)), epsilon, delta)
-    assert (found.local <= gaussian.local * (1 + 1e-9)).all()
-    # Two values on [0, 1] are the Bernoulli law.
-    same = Bounded(0, 1, tables=[np.repeat([0.0, 1.0], [1000 - k, k]) for k in np.rint(1000 * means).astype(int)],
-                   sampler="table")  # fmt: skip
-    assert divergence_lower_bound(Instance(mdp, same), epsilon, delta).local == pytest.approx(found.local, rel=1e-6)
 
 
 @settings(max_examples=100, deadline=None)
@@ -129,13 +87,6 @@ def test_what_no_law_of_the_class_can_do_demands_nothing() -> None:
     assert divergence_lower_bound(Instance(mdp, Empirical([[1.0], [1.0, 2.0]])), 0.1, 0.1).local[0] == 0.0
     one = Instance(MDP.from_arrays([[[0]]]), Bernoulli([0.4]))
     assert divergence_lower_bound(one, 0.1, 0.1).value == 0.0
-
-
-def test_two_gaussian_arms_by_hand() -> None:
-    two = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0]))
-    sure = 0.9 * log(0.95 / 0.05)
-    assert divergence_lower_bound(two, 0.1, 0.05).value == pytest.approx(2 * 2 * sure / 1.1**2)
-    assert divergence_lower_bound(two, 0.1, 0.05, sigma=2.0).value == pytest.approx(8 * 2 * sure / 1.1**2)
 
 
 def test_a_law_of_ones_own_is_refused() -> None:

@@ -46,26 +46,6 @@ def test_a_tree_gets_the_tree_theorems() -> None:
     assert found["tree theorem"] >= found["its busiest step alone"]
 
 
-def test_of_two_upper_bounds_the_smaller_is_shown_and_named() -> None:
-    instance = families.tree(actions=2, horizon=3, seed=2)
-    rows = {row.name: row for row in summarize(instance, 0.2, 0.05).rows}
-    for rule, winner in (("max-coverage", "trees"), ("static-max-coverage", "trees"), ("max-diameter", "all graphs")):
-        general = theory.upper_bound(instance, 0.2, 0.05, sampling=rule).value
-        values = [general, theory.tree_upper_bound(instance, 0.2, 0.05, sampling=rule)]
-        assert rows[f"EPRL {rule}"].value == min(values)
-        assert f"From the theorem for {winner}" in rows[f"EPRL {rule}"].reading
-        assert f"gives {max(values):,.0f}" in rows[f"EPRL {rule}"].reading
-
-
-def test_the_time_to_the_very_best_is_a_lower_bound_for_epsilon_zero_only() -> None:
-    instance = families.paper_random(seed=1)
-    kinds = {}
-    for epsilon in (0.0, 0.2):
-        (row,) = [row for row in summarize(instance, epsilon, 0.05).rows if row.name.startswith("T* kl")]
-        kinds[epsilon] = (row.kind, "no lower bound" in row.reading)
-    assert kinds == {0.0: ("lower", False), 0.2: ("measure", True)}
-
-
 def test_what_does_not_apply_says_why() -> None:
     rows = {row.name: row for row in summarize(families.chain(3, 3, seed=0), 0.2, 0.05, time=False).rows}
     assert rows["worst case of this size"].value is None
@@ -97,16 +77,3 @@ def test_lower_bounds_are_claimed_for_gaussian_rewards_only() -> None:
         assert row.reading.startswith("if the noise were Gaussian with this sigma: ") == hedged
     known = MDP.from_edges([{"state": "s", "action": "a", "known": 1}, {"state": "s", "action": "b"}])
     assert summarize(Instance(known, Gaussian([0.0, 0.5])), 0.2, 0.05).gaussian
-
-
-def test_the_papers_example_against_dropping_arcs() -> None:
-    for m in (1, 2, 5, 9):
-        mdp = families.cover_gap(m).mdp
-        shortcut = mdp.arc(1, "first hub", "shortcut")
-        others = [e for e in range(mdp.n_arcs) if e != shortcut]
-        assert len(theory.policy_cover(mdp, others)) == m + 1
-        demand = np.ones(mdp.n_arcs)
-        demand[shortcut] = 0
-        capacity = np.full(mdp.n_arcs, np.inf)
-        capacity[shortcut] = 0
-        assert theory.minimum_flow(mdp, demand, capacity, integer=True).value == 2 * m

@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from surepath.web.access import LARGEST_BODY, Access, open_access
 from surepath.web.app import create_app
 from surepath.web.views import warnings
 from tests.study.test_bad_places import as_nobody
-from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
+from tests.web.site import READ, WRITE, Caller, database, new_study, score
 
 
 def test_a_study_runs_to_its_proof_over_http(storage: Storage, writer: Caller) -> None:
@@ -148,15 +147,6 @@ def test_many_results_are_taken_or_none(storage: Storage, writer: Caller) -> Non
     assert writer.get("trials/2")["note"] == "spilled"
 
 
-def test_before_the_first_trial_it_says_that_nothing_is_proven(storage: Storage, reader: Caller) -> None:
-    new_study(storage)
-    status = reader.get("status")
-    assert status["sentence"] == "Nothing is proven yet: no trial has been reported."
-    assert status["certified_gap"] is None
-    assert reader.get("gap") == {"points": [], "complete": True}
-    assert reader.get("trials") == {"trials": [], "total": 0, "next": None, "searched": None}
-
-
 def test_the_log_can_be_kept_as_a_file(storage: Storage, reader: Caller, client: TestClient) -> None:
     study = new_study(storage, trials=12, epsilon=0.01)
     lines = client.get("/api/export", headers=reader.headers)
@@ -206,17 +196,6 @@ def test_the_graph_has_every_option_and_what_is_known_of_it(storage: Storage, re
     assert reader.get("graph", first=10**9)["first"] == 2
 
 
-def test_the_gap_history_ends_in_what_is_proven(storage: Storage, reader: Caller) -> None:
-    study = new_study(storage, trials=200)
-    end = time.monotonic() + 60
-    while not (found := reader.get("gap"))["complete"]:  # the past is read in the background
-        assert time.monotonic() < end
-    numbers = [point[0] for point in found["points"]]
-    assert numbers == list(range(1, len(study) + 1))
-    assert found["points"][-1][1] == pytest.approx(study.certified_gap, rel=1e-5)
-    assert found["points"][0][:3] == [1, None, 0.2]
-
-
 def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     storage: Storage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,15 +212,6 @@ def test_scores_that_contradict_what_was_declared_put_the_proof_in_doubt(
     assert "if what was declared of the scores holds; they contradict it" in status["sentence"]
     study = new_study(storage, "sound", trials=20)
     assert "contradict" not in reader.get("status", study="sound")["sentence"]
-
-
-def test_challengers_are_named_with_what_tells_them_apart(storage: Storage, reader: Caller) -> None:
-    new_study(storage, trials=60, sigma=1.0)
-    rivals = reader.get("explain", challengers=2)["rivals"]
-    assert len(rivals) == 2
-    assert rivals[0]["bound"] >= rivals[1]["bound"]
-    for rival in rivals:
-        assert {one["step"] for one in rival["differs"]} <= set(STEPS)
 
 
 @pytest.mark.parametrize(
@@ -306,14 +276,6 @@ def test_a_request_that_is_none_is_told_what_to_send(
         method, f"/api/{route}", content=body, headers={**writer.headers, **({"Content-Type": kind} if kind else {})}
     )
     assert said in answer.json()["message"]
-
-
-def test_a_trial_is_cancelled_with_or_without_a_note(storage: Storage, writer: Caller, client: TestClient) -> None:
-    new_study(storage)
-    writer.post("ask", {"n": 2})
-    assert client.post("/api/trials/1/cancel", headers=writer.headers).json() == {"outcome": "cancelled"}
-    writer.post("trials/2/cancel", {"note": "no time"})
-    assert [writer.get(f"trials/{number}")["note"] for number in (1, 2)] == ["", "no time"]
 
 
 def test_unknown_studies_and_trials(storage: Storage, writer: Caller) -> None:

@@ -246,24 +246,6 @@ def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None
     assert remote._repr_html_().replace(site.url, storage.shown) == local._repr_html_()
 
 
-def test_the_progress_line_and_the_watch_work_over_http(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    new_study(site.app.state.studies.storage, "watched")
-    remote = surepath.connect(site.url, WRITE, "watched")
-    remote.optimize(score, n_trials=3, progress=True)
-    assert "3 trials, 0 running" in capsys.readouterr().err
-    remote.optimize(score)
-    remote.watch()
-    assert ", done (chunk=512" in capsys.readouterr().out
-
-
-def test_the_link_that_a_server_prints_is_address_and_token(site: Site) -> None:
-    assert surepath.connect(f"{site.url}/#token={READ}&study=kept").name == "kept"
-    with pytest.raises(SettingError, match="give the token of the server, or the link that it prints"):
-        surepath.connect(site.url)
-    with pytest.raises(SettingError, match="this token was not accepted"):
-        surepath.connect(f"{site.url}/#token={READ}", "another", "kept")
-
-
 def test_a_budget_is_kept_over_http(site: Site) -> None:
     steps = {"chunk": ["256", "512"], "model": ["small", "large"]}
     mdp = MDP.from_steps(steps, sigma=0.1, costs={"model": {"small": 1.0, "large": 2.0}})
@@ -354,13 +336,6 @@ def test_an_import_whose_connection_breaks_leaves_nothing_behind(tmp_path: Path)
         assert remote.import_trials(results, "last year", request="old") == len(results)
         remote.close()
     assert local.trials["score.chunk"].to_list() == [scores[0] for _, scores in results]
-
-
-def test_what_is_too_long_is_refused_before_it_is_sent(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    remote = surepath.connect(site.url, WRITE, "kept")
-    monkeypatch.setattr(client, "LARGEST_IMPORT", 10_000)
-    with pytest.raises(SettingError, match=r"bytes are more than a server takes at once \(10,000\); send fewer"):
-        remote.import_trials(past(1_000))
 
 
 @pytest.mark.parametrize("storage", ["memory", "sqlite"])

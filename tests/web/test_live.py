@@ -15,12 +15,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.status import MOST_POINTS, Point, point_of, thin
+from surepath.study.fold import Point
+from surepath.study.status import MOST_POINTS, points_of, thin
 from surepath.study.storage import Storage
 from surepath.web import routes
 from surepath.web.access import Access, listen
 from surepath.web.app import create_app
-from surepath.web.live import BackgroundForecast, History, OpenStudies, Watcher
+from surepath.web.live import BackgroundForecast, OpenStudies, Watcher
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
 
 
@@ -91,36 +92,30 @@ def told(trials: int) -> tuple[Study, list[float]]:
     return study, gaps
 
 
-def read(study: Study) -> History:
-    history: Any = History(study)
-    study.sync()
-    history.note(point_of(study.learner, study._fold.prefix))
-    assert history.wait(60)
-    return history
-
-
 def test_the_past_is_what_was_proven_at_the_time() -> None:
     study, gaps = told(60)
-    points = read(study).points()
-    assert [point[0] for point in points] == list(range(1, 61))
-    assert [point[2] for point in points] == [0.5] * 40 + [0.25] * 20  # with what was decided after a trial
-    seen = np.array([point[1] for point in points])
+    points = points_of(study._fold)
+    assert [point.trials for point in points] == list(range(1, 61))
+    assert [point.epsilon for point in points] == [0.5] * 40 + [0.25] * 20  # with what was decided after a trial
+    seen = np.array([point.gap for point in points])
     assert np.isfinite(seen).any()
     same = np.delete(np.arange(60), [30, 40])
     np.testing.assert_allclose(seen[same], np.array(gaps)[same], rtol=1e-9)
 
 
-def test_it_reads_on_as_trials_come_in() -> None:
-    study, _ = told(45)
-    history = read(study)
-    for _ in range(5):
+def test_a_study_opened_from_its_snapshot_knows_its_past(tmp_path: Path) -> None:
+    study = new_study(database(tmp_path), epsilon=0.001, sigma=1.0)
+    for _ in range(130):
         trial = study.ask()
         study.tell(trial, score(trial.plan))
     study.sync()
-    history.note(point_of(study.learner, study._fold.prefix))
-    assert history.wait(60)
-    assert [point[0] for point in history.points(45)] == [46, 47, 48, 49, 50]
-    assert history.points()[-1][1] == study.certified_gap
+    with study.storage.writing(study.name) as log:
+        log.save_snapshot(study._fold.snapshot())
+    points = points_of(study._fold)
+    again = Study.load(database(tmp_path), study.name)
+    again.sync()
+    assert again._fold.saved == 130
+    assert points_of(again._fold) == points
 
 
 def test_thinning_keeps_the_ends_and_the_shape() -> None:

@@ -16,7 +16,7 @@ import pytest
 from surepath import MDP, Study
 from tests.cli.shell import SOURCE
 from tests.study.postgres import free_port
-from tests.web.conftest import NASTY, PAST_IS_READ, Window, until
+from tests.web.conftest import NASTY, Window, until
 from tests.web.site import READ, Site, database, new_study, served
 
 pytestmark = pytest.mark.xdist_group("page")  # one browser and one server for all of them
@@ -424,7 +424,6 @@ def test_a_long_study_opens_at_once(long_site: Site, window: Window) -> None:
     page = window.open(long_site)
     page.wait_for_selector("#live .dot")
     assert "30,000" in text(page, "dl.facts")
-    until(page, f"document.querySelector('.gap + .tip') && {PAST_IS_READ}")
     line = page.get_attribute(".gap path.line", "d")
     assert 200 < line.count("L") < 600
     assert "Trials 29,976 to 30,000" in text(page, ".pages")

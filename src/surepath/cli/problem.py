@@ -98,7 +98,9 @@ class Kind(StrEnum):
 
 @app.command()
 def new(
-    path: Annotated[Path, typer.Argument(help="The file to write; .csv gives an edge table.")] = Path("problem.json"),
+    path: Annotated[Path, typer.Argument(help="The file to write: .json, or a sheet (.csv, .xlsx).")] = Path(
+        "problem.json"
+    ),
     kind: Annotated[
         Kind,
         typer.Option(
@@ -112,15 +114,15 @@ def new(
     from importlib import resources
 
     from surepath.errors import ProblemError
-    from surepath.model.text_files import write_text
+    from surepath.model.text_files import write_table
 
     refuse_existing(path, force)
-    if path.suffix.lower() not in (".json", ".csv"):
-        raise ProblemError(f"a problem file ends in .json or .csv, not {path.suffix or 'nothing'!r}: {path}")
-    if kind is Kind.lab and path.suffix.lower() == ".csv":
-        raise ProblemError("the lab starter lists steps and options, which a CSV cannot; name a .json file")
-    starter = resources.files("surepath.model").joinpath(f"examples/starter_{kind.value}{path.suffix.lower()}")
-    write_text(path, starter.read_text("utf-8"))
+    ending = path.suffix.lower()
+    if ending not in (".json", ".csv", ".xlsx"):
+        raise ProblemError(f"a problem file ends in .json, .csv or .xlsx, not {path.suffix or 'nothing'!r}: {path}")
+    which = kind.value if ending == ".json" or kind is Kind.routes else Kind.steps.value  # a sheet is a sheet of steps
+    starter = resources.files("surepath.model").joinpath(f"examples/starter_{which}{ending.replace('xlsx', 'csv')}")
+    write_table(path, starter.read_text("utf-8"))
     follow = f"surepath show {path}"
     if as_json:
         print_json({"written": str(path), "kind": kind.value, "next": follow})

@@ -189,7 +189,7 @@ def create(
 
     if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
         raise typer.BadParameter("a study runs Challenger; the other learners are for surepath simulate")
-    spec: dict[str, Any] = {"name": "challenger", **learner_settings(setting or [])}
+    spec: dict[str, Any] = learner_settings(setting or [])
     if sigma is not None and "sigma" in spec:
         raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
@@ -308,9 +308,18 @@ def _fact_in_words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
-        return shown_plan(
-            {key: json.dumps(item) if isinstance(item, (dict, list)) else item for key, item in value.items()}
+        return "".join(
+            f"\n  {shown(key)}: {_setting_in_words(item)}" for key, item in value.items() if item is not None
         )
+    return shown(value)
+
+
+def _setting_in_words(value: Any) -> str:
+    """Write a setting on one line; what has many parts is left to --json."""
+    if isinstance(value, list) and len(set(map(str, value))) == 1:
+        return shown(value[0])
+    if isinstance(value, (dict, list)):
+        return f"{len(value):,} entries (--json lists them)"
     return shown(value)
 
 

@@ -44,7 +44,9 @@ Cost = Annotated[float | None, typer.Option(min=0, help="What the trial really c
 @study.command("ask")
 def ask(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many trials.")] = 1,
-    sheet: Annotated[Path | None, typer.Option("--csv", help="Write them to this file, with empty scores.")] = None,
+    sheet: Annotated[
+        Path | None, typer.Option("--csv", help="Write them to this file (.csv, .xlsx), with empty scores.")
+    ] = None,
     worker: Annotated[str | None, typer.Option(help="Who runs them; by default host and process.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Take no trial that would bring what the study has spent above this.")
@@ -97,12 +99,12 @@ def ask(
 
 
 def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
-    from surepath.model.text_files import write_text
+    from surepath.model.text_files import write_table
     from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
     try:
-        write_text(sheet, sheet_text(found.mdp, trials))
+        write_table(sheet, sheet_text(found.mdp, trials))
     except BaseException:
         for trial in trials:  # nobody will ever see these
             found.cancel(trial)
@@ -124,7 +126,7 @@ ANSWERS = {
 
 @study.command("tell", context_settings=TAKES_SCORES)
 def tell(
-    what: Annotated[str, typer.Argument(help="A CSV file from study ask, or the number of a trial.")],
+    what: Annotated[str, typer.Argument(help="A file from study ask (.csv, .xlsx), or the number of a trial.")],
     values: Annotated[
         list[str] | None, typer.Argument(help="Its scores: numbers in the order of the steps, or STEP=SCORE.")
     ] = None,
@@ -330,6 +332,7 @@ def import_log(
         typer.echo(f"{shown(path.name)} was imported before; nothing changed")
         return
     rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
+    rest += f"; {count.failed:,} failed at the first step and hold no score" if count.failed else ""
     typer.echo(f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}")
 
 
@@ -365,12 +368,14 @@ def pilot(
             _tell_written(sheet, problem, len(trials), as_json)
             return
         _run_pilot(mdp, trials, command, sheet, as_json)
-    results, empty = read_past(mdp, read_table(sheet), sheet.name)
+    results, empty, failed = read_past(mdp, read_table(sheet), sheet.name)
     found = read_pilot(mdp, [(mdp.path(result.plan), result.rewards) for result in results])
     if as_json:
-        print_json({"sheet": str(sheet), "empty": empty, **pilot_data(found)})
+        print_json({"sheet": str(sheet), "empty": empty, "failed": failed, **pilot_data(found)})
         return
-    print_pilot(found, sheet, problem, empty, about)
+    left = [f"{failed:,} failed at the first step"] if failed else []
+    left += [f"{empty:,} not filled in yet"] if empty else []
+    print_pilot(found, sheet, problem, "".join(f", {words}" for words in left), about)
 
 
 def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bool) -> None:
@@ -431,7 +436,7 @@ def pilot_data(found: Pilot) -> dict[str, Any]:
     }
 
 
-def print_pilot(found: Pilot, sheet: Path, problem: str, empty: int, about: Problem) -> None:
+def print_pilot(found: Pilot, sheet: Path, problem: str, left: str, about: Problem) -> None:
     """Print steps first, then the noisiest options, warnings, and what to do next."""
     from rich.console import Console
     from rich.table import Table
@@ -444,7 +449,7 @@ def print_pilot(found: Pilot, sheet: Path, problem: str, empty: int, about: Prob
         span = f"{step.low:.3g} - {step.high:.3g}" if step.low == step.low else ""
         scatter = f"{step.deviation:.3g}" if step.deviation == step.deviation else "?"
         table.add_row(shown(step.name), str(step.scores), scatter, span)
-    console.print(f"{found.trials:,} trials" + (f", {empty:,} not filled in yet" if empty else ""))
+    console.print(f"{found.trials:,} trials with scores{left}")
     console.print(table)
     loud = sorted(found.options, key=lambda option: -option.deviation)[:3]
     if loud:

@@ -119,5 +119,7 @@ def range_gap(mdp: MDP, path: IntArray) -> float:
     low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         return float("inf")
+    if mdp.scored is not None:
+        return float(sum(high[path[stage]] - low[path[stage]] for stage in mdp.scored))
     high[path] = low[path]  # what two paths share cannot set them apart
     return float(high[best_path(mdp, high)].sum() - low[path].sum())

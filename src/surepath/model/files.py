@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +19,17 @@ from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.edges import NUMBERS, STAGES, Edge, build, check_numbers, check_together, read_rows
 from surepath.model.mdp import MDP
 from surepath.model.steps import from_steps
-from surepath.model.text_files import MAX_BYTES, csv_text, parse_csv, read_text, write_text
+from surepath.model.text_files import (
+    MAX_BYTES,
+    csv_text,
+    is_workbook,
+    parse_csv,
+    plain_cell,
+    read_bytes,
+    read_text,
+    workbook_text,
+    write_text,
+)
 from surepath.model.worlds import BERNOULLI, BETA, GAUSSIAN, KNOWN, UNIFORM, Bernoulli, Bounded, Gaussian, Instance, Law
 
 # Problem schema -------------------------------------------------------------------------------------------------------
@@ -423,7 +436,7 @@ class Problem:
 def load_problem(
     path: str | Path, *, direction: str | None = None, sigma: float | None = None, max_bytes: int = MAX_BYTES
 ) -> Problem:
-    """Read a JSON problem file, or an edge-table CSV when the name ends in .csv.
+    """Read a JSON problem file; or, when the name ends in .csv or .xlsx, an edge table or a sheet of steps.
 
     Args:
         path: The file.
@@ -433,6 +446,9 @@ def load_problem(
         max_bytes: Larger files are refused unread.
     """
     file = Path(path)
+    if is_workbook(file):
+        text, name = workbook_text(read_bytes(file, max_bytes), file.name), f"{file.name}.csv"
+        return parse_problem_text(text, name, direction=direction, sigma=sigma)
     return parse_problem_text(read_text(file, max_bytes), file.name, direction=direction, sigma=sigma)
 
 
@@ -443,10 +459,51 @@ def parse_problem_text(text: str, name: str, *, direction: str | None = None, si
         if direction is not None and direction != problem.mdp.direction:
             raise ProblemError(f'{name} says "{problem.mdp.direction}"; direction is for CSV tables')
         return problem
+    if (sheet := _steps_of_sheet(text, name, direction)) is not None:
+        return parse_json_problem(json.dumps(sheet), name, sigma=sigma)
     table = parse_csv(text, name, direction)
     edges = read_rows(table.rows, table.place)
     mdp, means = build(edges, fallback=sigma, direction=table.direction, cost_weight=table.cost_weight)
     return Problem(mdp, _instance(mdp, means, None, None, name), name=Path(name).stem)
+
+
+SHEET_SETTINGS = ("direction", "low", "high", "sigma", "epsilon", "delta", "depends", "scores", "structure")
+
+
+def _steps_of_sheet(text: str, name: str, direction: str | None) -> dict[str, Any] | None:
+    """Read a sheet with a column for each step, its options below its name, as the fields of a problem file.
+
+    Lines such as "# low: 0" set what is the same for all. None for a table of edges, which has a column `action`.
+    """
+    fields: dict[str, Any] = {"format": "surepath-problem", "version": 1, "name": Path(name).name.partition(".")[0]}
+    steps: dict[str, list[str]] | None = None
+    first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
+    for line in csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=first.count)):
+        cells = [plain_cell(cell.strip()) for cell in line]
+        if not any(cells) or cells[0].startswith("#"):
+            said = re.fullmatch(r"#\s*(\w+)\s*:\s*(.+?)\s*", ",".join(cell for cell in cells if cell))
+            if said and said[1] in SHEET_SETTINGS:
+                try:
+                    fields[said[1]] = json.loads(said[2])
+                except ValueError:
+                    fields[said[1]] = said[2]
+        elif steps is None:
+            if {"action", "state"} & set(cells):
+                return None
+            if (twice := repeated(cell for cell in cells if cell)) is not None:
+                raise ProblemError(f"{name} names the step {twice!r} twice; each step has one column")
+            heads, steps = cells, {cell: [] for cell in cells if cell}
+        else:
+            for head, cell in zip(heads, cells):
+                if cell and head:
+                    steps[head].append(cell)
+                elif cell:
+                    raise ProblemError(f"{name} has the option {cell!r} in a column without a step; name it above")
+    if steps is None:
+        return None
+    if direction is not None:
+        fields["direction"] = direction
+    return {**fields, "steps": steps}
 
 
 def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None = None) -> Problem:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from surepath._checks import repeated, suggest
-from surepath.errors import FileError, ProblemError
+from surepath._optional import need
+from surepath.errors import FileError, MissingExtraError, ProblemError
 from surepath.model.edges import COLUMNS
 from surepath.model.mdp import MDP
 
@@ -121,6 +122,47 @@ def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
             raise
     except OSError as cause:
         raise FileError(f"cannot write {path}: {cause.strerror or cause}") from cause
+
+
+def is_workbook(path: Path) -> bool:
+    """Return whether a file is a spreadsheet's own, by its name."""
+    return path.suffix.lower() in (".xlsx", ".xlsm")
+
+
+def workbook_text(data: bytes, name: str) -> str:
+    """Return the first sheet of a workbook as CSV text; whole numbers without a point."""
+    library = _openpyxl("read")
+    try:
+        sheet = library.load_workbook(io.BytesIO(data), read_only=True, data_only=True).worksheets[0]
+        rows = [["" if cell is None else cell for cell in row] for row in sheet.iter_rows(values_only=True)]
+    except Exception as cause:  # whatever a damaged archive makes the library raise
+        raise ProblemError(f"{name} is not a workbook that can be read ({cause}); save it as CSV") from cause
+    plain = [[int(c) if isinstance(c, float) and c.is_integer() else c for c in row] for row in rows]
+    return "".join(map(csv_line, plain))
+
+
+def write_table(path: Path, text: str) -> None:
+    """Write CSV text to a file, or as the only sheet of a workbook where the name ends in .xlsx."""
+    if not is_workbook(path):
+        write_text(path, text)
+        return
+    book = _openpyxl("write").Workbook()
+    for row in csv.reader(io.StringIO(text, newline="")):
+        book.active.append([float(cell) if _NUMBER.fullmatch(cell) else plain_cell(cell) for cell in row])
+    for row in book.active.iter_rows():
+        for cell in row:
+            if isinstance(cell.value, str):
+                cell.data_type = "s"  # a text that begins with = is no formula
+    out = io.BytesIO()
+    book.save(out)
+    write_bytes(path, out.getvalue())
+
+
+def _openpyxl(what: str) -> Any:
+    try:
+        return need("openpyxl", "excel")
+    except MissingExtraError as error:
+        raise MissingExtraError(f"to {what} .xlsx, {error}; or save it as CSV") from None
 
 
 def make_folder(path: Path) -> None:

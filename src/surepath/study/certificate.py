@@ -33,6 +33,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.model.text_files import write_text
 from surepath.study.fold import LEFT_OUT, MARKED, Fold
+from surepath.study.rounds import StudyRounds
 from surepath.study.sheets import all_trials
 from surepath.study.storage import Reading, Storage, open_storage
 from surepath.study.trial import ActionRow, TrialRow
@@ -45,6 +46,7 @@ from surepath.verify.file import (
     LOG,
     MOMENTS,
     NOTHING,
+    ROUNDS,
     SCORES,
     SUMS,
     assumptions,
@@ -55,6 +57,7 @@ from surepath.verify.file import (
 )
 from surepath.verify.log import Action, Log, Replay, Trial, Watch, frozen, in_order
 from surepath.verify.noise import checker_of
+from surepath.verify.rounds import PlainRounds, read_rounds
 from surepath.verify.stages import StageBound, kept_moments, missing_rule
 from surepath.verify.verify import OF_SUMS, Verdict
 from surepath.verify.verify import verify as check
@@ -143,7 +146,8 @@ def write_certificate(study: Study) -> Certificate:
         for name, row in zip(names, rows)
     }
     settings = json.loads(record.settings)
-    planned = _planned(mdp, settings)
+    learner = study._fold.learner
+    planned = learner.planned if isinstance(learner, StudyRounds) else _planned(mdp, settings)
     content: dict[str, Any] = {
         "kind": KIND,
         "format": CERTIFICATE_FORMAT,
@@ -239,6 +243,8 @@ class Claim:
 
 def best_claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
     """Choose the claim and prove it."""
+    if isinstance(fold.learner, StudyRounds):
+        return _claim_of_rounds(fold, fold.view)
     learner, mdp = fold.view, fold.mdp
     feasible = on_open_paths(mdp, ~learner.excluded)
     checker, why = checker_of(mdp, fold.settings, _planned(mdp, fold.settings))
@@ -265,6 +271,22 @@ def best_claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
         if not _by_sums(chosen, checker, feasible, enough):
             _by_steps(chosen, checker, feasible, fold, rows, actions)
     return chosen
+
+
+def _claim_of_rounds(fold: Fold, learner: StudyRounds) -> Claim:
+    """State what the finished rounds prove: the learner's gap where the plain implementation confirms it."""
+    found = _claim(fold, learner._evidence(), learner.recommend(), learner.certified_gap(), None)
+    rounds = learner.rounds()
+    found.evidence["rounds"], found.proof = rounds, {"by": NOTHING}
+    checker = PlainRounds(fold.mdp, fold.settings, learner.planned, read_rounds(rounds, fold.mdp))
+    alive, stated, found.gap = checker.alive_after(np.ones(fold.mdp.n_arcs, dtype=bool)), found.gap, None
+    for after in range(len(rounds), 0, -1):  # what was proven once stays proven
+        gap = checker.gap(found.path, alive, after, stated or 0.0)
+        if stated is not None and gap < (np.inf if found.gap is None else found.gap):
+            found.gap, found.proof = gap, {"by": ROUNDS, "after": after}
+        if gap == stated:
+            break
+    return found
 
 
 def _is_better(now: Claim, then: Claim, checker: PlainBound | None) -> bool:

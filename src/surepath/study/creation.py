@@ -156,22 +156,23 @@ def _are_steps(problem: Mapping[Any, Any]) -> bool:
     return bool(problem) and lists and not {"edges", "steps", "format", "version"} & set(problem)
 
 
-def learner_spec(learner: str | Mapping[str, Any]) -> dict[str, Any]:
-    """Read a learner: a name in any case, or a spec with a name and settings."""
-    spec = {"name": learner} if isinstance(learner, str) else dict(learner)
+def learner_spec(learner: str | Mapping[str, Any] | None, mdp: MDP) -> dict[str, Any]:
+    """Read a learner: a name in any case, or a spec with settings; without a name, the one for the problem."""
+    wanted = "Challenger" if mdp.scored is None else "Rounds"
+    spec = {"name": learner or wanted} if learner is None or isinstance(learner, str) else {"name": wanted, **learner}
     given = spec.get("name")
     if not isinstance(given, str):
         raise SettingError('learner must be a name such as "challenger", or a dict with a name and settings')
     name = learner_name(given)
-    if name != "Challenger":
-        raise SettingError(f"studies use Challenger, not {name}; compare learners with simulate")
+    if name != wanted:
+        raise SettingError(f"studies of this problem use {wanted}, not {name}; compare learners with simulate")
     return {**spec, "name": name}
 
 
 def new_record(
     problem: Any,
     name: str | None,
-    learner: str | Mapping[str, Any],
+    learner: str | Mapping[str, Any] | None,
     epsilon: float | None,
     delta: float | None,
     sigma: Any,
@@ -179,7 +180,7 @@ def new_record(
 ) -> StudyRecord:
     """Check everything and freeze it; what is missing is taken from the problem file."""
     found = read_problem(problem, sigma)
-    spec = learner_spec(learner)
+    spec = learner_spec(learner, found.mdp)
     wanted = {"epsilon": (epsilon, found.epsilon), "delta": (delta, found.delta)}
     for key, (given, asked) in wanted.items():
         value = given if given is not None else spec.get(key, asked)

@@ -248,7 +248,8 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
         raise StudyError(f"{name}: the problem is not what its hash says: the file was changed")
     try:
         Options(**json.loads(record.options))
-        build(learner_spec(json.loads(record.settings)), parse_json_problem(record.problem, name).mdp)
+        mdp = parse_json_problem(record.problem, name).mdp
+        build(learner_spec(json.loads(record.settings), mdp), mdp)
     except (TypeError, ValueError, SurepathError) as error:
         raise StudyError(f"{name}, line 1 is damaged: {error}") from None
     return record

@@ -8,15 +8,17 @@ import math
 import time
 from collections.abc import Iterable
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray, real
 from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
-from surepath.learners.base import build
+from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
+from surepath.study.rounds import StudyRounds, learner_of
 from surepath.study.storage import PAGE, Reading, Writing, array_bytes, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
     CANCELLED,
@@ -31,6 +33,7 @@ from surepath.study.trial import (
     SOURCES,
     WORST,
     ActionRow,
+    QueueRow,
     SnapshotRow,
     TrialRow,
 )
@@ -235,8 +238,16 @@ SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
 SNAPSHOT_BYTES = 500  # and as many more for each trial that it saves from being folded again
-MOST_REPLAYED = 20_000  # trials that another learner is fed one by one, for a certificate or the gap over the trials
 EXCLUDE, TIGHTEN = "exclude", "tighten"
+
+
+class Point(NamedTuple):
+    """What was proven after some trials."""
+
+    trials: int  # settled ones
+    gap: float  # infinite while nothing was proven
+    epsilon: float  # what was asked for at that time
+    plan: int  # a number that differs between plans
 
 
 class Fold:
@@ -251,6 +262,7 @@ class Fold:
         window: Trials after the prefix, by number.
         digest: Hash over settings, prefix and actions, in order.
         proof: From the moment of the stop on: the evidence that proved the answer; else None.
+        trace: What was proven on the way: after every trial at first, then after one in a hundred of those before.
     """
 
     def __init__(self, mdp: MDP, settings: dict[str, Any], on_failure: str, seed: str) -> None:
@@ -262,7 +274,7 @@ class Fold:
         return Fold(self.mdp, self.settings, self.on_failure, self._seed)
 
     def _reset(self) -> None:
-        self.learner = build(self.settings, self.mdp)
+        self.learner = learner_of(self.settings, self.mdp)
         self.prefix = self.actions = self.change = self.saved = 0
         self.seconds = 0.0  # spent on folding since the last snapshot
         self._torn = False  # whether a step was interrupted, so that the learner may be half updated
@@ -275,6 +287,7 @@ class Fold:
         self.tally = Tally(self.mdp.n_arcs, self.mdp.cost)
         self.digest = hashlib.sha256(self._seed.encode()).hexdigest()
         self.proof: dict[str, Any] | None = None
+        self.trace: list[Point] = []
         self._note_proof()
 
     # Reading the log ---------------------------------------------------------------------------------------------
@@ -324,11 +337,15 @@ class Fold:
                 self._torn = True
                 self._act(action)
                 del self._coming[0]
+                if self.trace and self.trace[-1].trials == self.prefix:
+                    self.trace[-1] = self.now()
             elif row is not None and row.settled:
                 self._torn = True
                 self.prefix = row.number
                 self._fold(row)
                 del self.window[row.number]
+                if not self.trace or self.prefix >= self.trace[-1].trials + max(1, self.prefix // 100):
+                    self.trace.append(self.now())
             else:
                 return
             self._torn = False
@@ -340,6 +357,11 @@ class Fold:
         if self._view is None or self._view[0] != key:
             self._view = key, self.copy()
         return self._view[1]
+
+    def now(self) -> Point:
+        """Return what is proven now."""
+        view = self.view
+        return Point(self.prefix, proven_gap(view), float(view.epsilon), crc32(view.recommend().tobytes()))
 
     def copy(self) -> Any:
         """Copy the learner, all but the graph, which never changes."""
@@ -429,6 +451,8 @@ class Fold:
         It is tried on a copy of the learner, where far more wait than run (else their turn comes soon), and again
         when a quarter more do. Further trials would then be wasted, most likely.
         """
+        if isinstance(self.learner, StudyRounds):  # all plans of the round are assigned
+            return not self.learner.stopped and not len(self.learner.left(self.pending()))
         key, waiting = (self.prefix, self.actions), sum(row.settled for row in self.window.values())
         if self.learner.stopped or self._coming or waiting < 2 * (len(self.window) - waiting) + FEW_AHEAD:
             return False
@@ -444,8 +468,14 @@ class Fold:
 
     def pending(self) -> list[tuple[int, ...]]:
         """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
-        rows = [self.window[number] for number in sorted(self.window)[-MOST_PENDING:]]
+        most = _ALL if isinstance(self.learner, StudyRounds) else MOST_PENDING
+        rows = [self.window[number] for number in sorted(self.window)[-most:]]
         return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != LATE)]
+
+    def wants(self, plan: QueueRow) -> bool:
+        """Return whether a plan that was queued is still of use: in rounds, while the trial it repeats is awaited."""
+        of = self.window.get(plan.of or 0)
+        return not isinstance(self.learner, StudyRounds) or (of is not None and not of.settled)
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
@@ -463,6 +493,7 @@ class Fold:
             "tally": self.tally.as_tree(),
             "digest": self.digest,
             "proof": self.proof,
+            "trace": [list(point) for point in self.trace],
         }
 
     def snapshot(self) -> SnapshotRow:
@@ -504,6 +535,7 @@ class Fold:
             self.learner.restore(tree["learner"])
             self.tally.load(tree["tally"])
             self.digest, self.proof = tree["digest"], tree["proof"]
+            self.trace = [Point(*point) for point in tree["trace"]]
         except Exception:  # whatever is wrong with a cache, the log is the truth
             self._reset()
             return
@@ -520,7 +552,10 @@ def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
     if row.source == LATE:
         return []
     rewards = list(row.rewards)
-    if row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
+    if row.state in (PARTIAL, FAILED) and on_failure == WORST and mdp.scored is not None:
+        for stage in mdp.scored[sum(stage < len(rewards) for stage in mdp.scored) :]:  # what failed has no other score
+            rewards += [0.0] * (stage - len(rewards)) + [_worst_reward(mdp, row.path[stage])]
+    elif row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
         rewards.append(_worst_reward(mdp, row.path[len(rewards)]))
     return rewards
 

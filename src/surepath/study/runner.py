@@ -24,7 +24,15 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from surepath._checks import suggest, whole
 from surepath._text import shown
-from surepath.errors import BudgetError, ProblemError, RewardError, SettingError, StoppedError, StudyError
+from surepath.errors import (
+    BudgetError,
+    ProblemError,
+    RewardError,
+    SettingError,
+    StoppedError,
+    StudyError,
+    WaitingError,
+)
 from surepath.model.mdp import MDP
 from surepath.study.creation import seconds
 from surepath.study.performing import (
@@ -403,6 +411,11 @@ class Runner:
             except StoppedError:  # proven, by this worker or by another
                 del self._running[request]
                 return
+            except WaitingError:  # another worker has taken the last plan of the round
+                del self._running[request]
+                self._give_back()
+                self._ending.wait(HOLD)
+                continue
             except BudgetError as error:
                 del self._running[request]
                 self.out_of_budget = str(error)
@@ -431,6 +444,10 @@ class Runner:
 
     def _late(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
+
+    def _give_back(self) -> None:
+        with self._guard:
+            self._left = None if self._left is None else self._left + 1
 
     def _may_begin(self) -> bool:
         with self._guard:

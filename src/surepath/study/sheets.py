@@ -16,10 +16,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from surepath._checks import repeated
 from surepath.errors import RewardError, StorageError, StudyError, SurepathError
 from surepath.model.mdp import MDP
-from surepath.model.text_files import csv_line, plain_cell, read_bytes
+from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.study import telling
 from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, append, check_countable, past_result
@@ -135,8 +137,10 @@ class PastResult(NamedTuple):
 
 
 def read_table(path: Path) -> str:
-    """Read a sheet's text: UTF-8, UTF-16 with its mark, or the Windows encoding that Excel's plain CSV has."""
+    """Read a sheet's text: UTF-8, UTF-16 with its mark, the Windows encoding of Excel's plain CSV, or a workbook."""
     data = read_bytes(path, kind="sheets")
+    if is_workbook(path):
+        return workbook_text(data, path.name)
     marked = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     bad = -1 if marked else data.find(b"\0")  # UTF-16 that does not say so, or no text at all
     for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252") if bad < 0 else ():
@@ -188,9 +192,18 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
     return Sheet(results, empty, plans)
 
 
-def read_past(mdp: MDP, text: str, name: str) -> tuple[list[PastResult], int]:
-    """Read a table of past results, and how many of its rows hold no score."""
-    results, empty = [], 0
+class Past(NamedTuple):
+    """Past results of a table, how many of its rows are not filled in, and how many failed at the first step."""
+
+    results: list[PastResult]
+    empty: int
+    failed: int
+
+
+def read_past(mdp: MDP, text: str, name: str) -> Past:
+    """Read a table of past results."""
+    results: list[PastResult] = []
+    empty = failed = 0
     named = list(zip(plan_steps(mdp), plan_columns(mdp)))
     for where, row in _rows(mdp, text, name):
         bare = {plan: row[step] for step, plan in named if step in row}
@@ -203,11 +216,11 @@ def read_past(mdp: MDP, text: str, name: str) -> tuple[list[PastResult], int]:
             )
         read = _scores(mdp, row, path, where, past=True)
         if read is None or not read[0]:
-            empty += 1
+            empty, failed = empty + (read is None), failed + (read is not None)
             continue
         plan = dict(zip(plan_steps(mdp), option_names(mdp, path)))
         results.append(PastResult(plan, read[0], where, _trial_number(row.get("number", ""))))
-    return results, empty
+    return Past(results, empty, failed)
 
 
 def _trial_number(cell: str) -> int | None:
@@ -313,11 +326,12 @@ Seen = tuple[tuple[int, ...], tuple[float, ...]]  # path and rewards
 
 
 class Imported(NamedTuple):
-    """Numbers of results taken in, known from the same import before, and without a score."""
+    """Numbers of results taken in, known from the same import before, not filled in, and failed at the first step."""
 
     imported: int
     repeated: int
     empty: int
+    failed: int
 
 
 class Imports:
@@ -421,7 +435,8 @@ def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
 
     What is in the log already is refused; with `again` it counts once more.
     """
-    results, empty = read_past(study.mdp, read_table(path), path.name)
+    results, empty, failed = read_past(study.mdp, read_table(path), path.name)
+    _refuse_pilot(study, results, path.name)
     rows: list[TrialRow] = []
     for result in results:
         try:
@@ -436,4 +451,21 @@ def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
         if isinstance(error, StorageError):
             raise
         raise StudyError(f"{path.name}: {error}") from None
-    return Imported(taken, len(results) - taken, empty)
+    return Imported(taken, len(results) - taken, empty, failed)
+
+
+def _refuse_pilot(study: Study, results: Sequence[PastResult], name: str) -> None:
+    """Refuse the pilot from which the sigma of a study was taken: it was chosen after a look at these scores."""
+    from surepath.study.pilot import read_pilot
+
+    sigma = json.loads(study.record.settings)["sigma"]
+    declared = {float(one) for one in np.ravel(sigma)[~study.mdp.is_known]} if isinstance(sigma, list) else {sigma}
+    if len(declared) != 1 or not results:
+        return
+    found = read_pilot(study.mdp, [(study.mdp.path(result.plan), result.rewards) for result in results]).sigma
+    if found is not None and float(f"{found:.3g}") in declared:
+        raise StudyError(
+            f"{name}: the sigma of this study, {found:.3g}, is what surepath pilot suggests from these very scores. "
+            f"A sigma chosen from scores does not belong to a proof that counts them: nothing was taken. Leave the "
+            f"pilot out; or create a study with a range, or with a sigma that was known before"
+        )

@@ -10,12 +10,11 @@ import sys
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
@@ -28,8 +27,9 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, graph_svg, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import duration_text
-from surepath.study.fold import MOST_REPLAYED, Fold, money
-from surepath.study.storage import PAGE, Reading
+from surepath.study.fold import Fold, Point, money
+from surepath.study.rounds import round_facts, round_in_words
+from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.trial import (
     CANCELLED,
@@ -132,12 +132,13 @@ def status_in_words(now: Status, *, brief: bool = False) -> str:
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
-        f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}",
+        *([f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}"] if now.settled else []),
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
         f"{': done' if now.done and not now.findings else ''}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
     lines += [shown(now.doubt)] if now.doubt else []
+    lines += [round_in_words(now.round)] if now.round is not None else []
     lines += [waiting] if (waiting := waiting_in_words(now)) else []
     lines += [f"{many(now.late, 'result')} came too late to count"] if now.late else []
     lines += [f"running: {line}" for line in _running(now)]
@@ -156,7 +157,7 @@ def waiting_in_words(now: Status) -> str:
     who = f" by {shown(first.worker)}" if first.attended else f", taken by hand by {shown(first.worker)},"
     until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
     return f"{results} once trial {first.number}{who} is reported or cancelled ({until})" + (
-        "; that is then enough" if now.enough else ""
+        "; that is then enough" if now.enough and now.round is None else ""
     )
 
 
@@ -230,6 +231,7 @@ class Status:
         worth: How a plan's worth is made of score and cost; "" where it is the score.
         overdue: Trials whose lease has ended and that are awaited still.
         late: Results that came after their trial was given up or cancelled: they do not count.
+        round: In a study in rounds: number of the round, plans that have their score, plans, effects to tell apart.
     """
 
     name: str
@@ -259,6 +261,7 @@ class Status:
     worth: str
     overdue: tuple[RunningTrial, ...]
     late: int
+    round: dict[str, Any] | None = None
 
     @property
     def answer(self) -> str:
@@ -351,6 +354,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         worth=costs_in_words(study.mdp),
         overdue=_listed(study.mdp, overdue),
         late=fold.tally.sources[LATE] + sum(row.source == LATE for row in after),
+        round=round_facts(learner),
     )
 
 
@@ -483,24 +487,7 @@ def _shower(study: Study) -> Any:
 
 
 # Gap history ----------------------------------------------------------------------------------------------------------
-# The proven gap over trials: the log is folded again, and the gap read after every trial at first, then after one in a
-# hundred of those before.
-
 MOST_POINTS = 400
-
-
-class Point(NamedTuple):
-    """What was proven after some trials."""
-
-    trials: int  # settled ones
-    gap: float  # infinite while nothing was proven
-    epsilon: float  # what was asked for at that time
-    plan: int  # a number that differs between plans
-
-
-def point_of(learner: Any, trials: int) -> Point:
-    """Read the point of now."""
-    return Point(trials, proven_gap(learner), float(learner.epsilon), crc32(learner.recommend().tobytes()))
 
 
 def thin(points: list[Point], most: int = MOST_POINTS) -> list[Point]:
@@ -527,30 +514,6 @@ def grid(last: int, most: int = MOST_POINTS) -> list[int]:
     return sorted({int(number) for number in np.round(np.concatenate([even, spread]))})
 
 
-class GapReader:
-    """Fold a log again and read the proven gap on the way."""
-
-    def __init__(self, study: Study) -> None:
-        self.study, self.fold = study, study._fold.anew()
-
-    def points(self, last: int) -> Iterator[Point]:
-        """Read up to a number of settled trials and yield the points on the way."""
-        fold, end = self.fold, min(last, MOST_REPLAYED)
-        rows: list[TrialRow] = []
-        while fold.prefix < end:
-            if not rows:
-                with self.study.storage.reading(self.study.name) as log:
-                    fold.read_actions(log)
-                    rows = log.trials(fold.prefix + 1, min(PAGE, end - fold.prefix))
-            number = max(1, fold.prefix // 100)
-            fold.take(rows[:number])
-            rows = rows[number:]
-            learner: Any = fold.learner
-            remembered = dict(learner._proven)
-            yield point_of(learner, fold.prefix)
-            learner._proven = remembered  # reading changes nothing, here as in a study
-
-
 def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
     """Return what was proven after each number of settled trials, thinned to about `most` points, and now.
 
@@ -562,11 +525,13 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
         >>> [(point.trials, bool(point.gap < 9), point.epsilon) for point in gap_history(study)]
         [(1, False, 0.5), (2, True, 0.5)]
     """
-    status = study.status()
-    points = list(GapReader(study).points(status.settled))
-    if status.settled and (not points or points[-1][0] == status.settled):
-        points = points[:-1]
-    if status.settled:
-        plan = crc32(np.array(status.best_path, dtype=np.int64).tobytes())
-        points.append(Point(status.settled, status.certified_gap, status.epsilon, plan))
-    return thin(points, most)
+    study.sync()
+    with study._lock:
+        return thin(points_of(study._fold), most)
+
+
+def points_of(fold: Fold) -> list[Point]:
+    """Return the points on the way, and that of now."""
+    if fold.prefix == 0 or (fold.trace and fold.trace[-1].trials == fold.prefix):
+        return fold.trace
+    return [*fold.trace, fold.now()]

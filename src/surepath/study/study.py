@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from surepath._checks import IntArray, check_epsilon, whole
-from surepath.errors import StoppedError, StorageError, StudyError
+from surepath.errors import StoppedError, StorageError, StudyError, WaitingError
 from surepath.learners.base import MOST_ASKED
 from surepath.learners.runs import proven_gap
 from surepath.model.files import parse_json_problem
@@ -26,6 +26,7 @@ from surepath.study import telling
 from surepath.study.cases import Cases, CaseSummary, summarize
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
 from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
+from surepath.study.rounds import refuse_own_plans
 from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
@@ -53,8 +54,12 @@ def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[Q
     """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it."""
     plans = _from_queue(log, fold, n)
     if len(plans) < n:
-        for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
-            plans.append(QueueRow(0, tuple(path), ASKED))
+        try:
+            for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
+                plans.append(QueueRow(0, tuple(path), ASKED))
+        except WaitingError:
+            if not plans:
+                raise
     if budget is not None:
         spending = fold.committed()
         kept = affordable(spending.total, [spending.expected(plan.path) for plan in plans], budget)
@@ -66,13 +71,13 @@ def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[Q
 
 
 def _from_queue(log: Writing, fold: Fold, n: int) -> list[QueueRow]:
-    """Take up to n waiting plans from the front; those with an excluded option are dropped."""
+    """Take up to n waiting plans from the front; those with an excluded option, or not of the round, are dropped."""
     plans: list[QueueRow] = []
     while len(plans) < n and (waiting := log.queue(n - len(plans))):
         excluded = fold.learner.excluded
         for plan in waiting:
             log.take_from_queue(plan.number)
-            if not excluded[list(plan.path)].any():
+            if not excluded[list(plan.path)].any() and fold.wants(plan):
                 plans.append(plan)
     return plans
 
@@ -119,7 +124,7 @@ class Study:
         problem: Any,
         storage: str | Storage = "sqlite:///study.db",
         name: str | None = None,
-        learner: str | Mapping[str, Any] = "challenger",
+        learner: str | Mapping[str, Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
         sigma: Any = None,
@@ -136,7 +141,8 @@ class Study:
             problem: An MDP, a problem file, a dict with the fields of one, or the options of each step {step: options}.
             storage: "sqlite:///study.db" or a file name, "postgresql://...", or "memory".
             name: Unique in its storage; by default the problem's name, or "study".
-            learner: A name, or {"name": ..., setting: value, ...}.
+            learner: A name, or {"name": ..., setting: value, ...}; by default Challenger, or Rounds for a problem with
+                structure="additive".
             epsilon: How far from the best the answer may be; by default what the problem file asks.
             delta: Allowed probability of a wrong answer; by default what the problem file asks.
             sigma: Noise of the rewards; by default what the problem declares.
@@ -294,8 +300,8 @@ class Study:
         self._own = 0
         if self._fold.learner.stopped:
             raise StoppedError(
-                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer, "
-                f"tighten() goes on"
+                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer"
+                f"{'' if self.mdp.scored else ', tighten() goes on'}"
             )
         plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease
@@ -365,6 +371,7 @@ class Study:
             plan: {step: option}, or arcs.
             request: A text that names this request: a second one of the same name changes nothing.
         """
+        refuse_own_plans(self._fold.learner, "a plan of your own")
         path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
         arcs, key = tuple(path.tolist()), _key(request)
 
@@ -404,6 +411,7 @@ class Study:
         """
         from surepath.study.sheets import import_rows
 
+        refuse_own_plans(self._fold.learner, "a result from before")
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
         return len(rows)

@@ -34,6 +34,7 @@ CERTIFICATE_FIELDS = {
     *("study", "version", "created", "sha256"),
 }
 SUMS, SCORES, MOMENTS, LOG, NOTHING = "sums", "scores", "moments", "log", "nothing"  # what proves the gap
+ROUNDS = "rounds"  # and in studies whose scores cover several steps
 
 # What a trial can be when it is settled, where it can come from, and what is counted option by option.
 STATES = ("cancelled", "complete", "expired", "failed", "partial")
@@ -134,6 +135,7 @@ def statement(content: Mapping[str, Any]) -> str:
         claim = f"costs on average at most {size} more than the best plan{among}"
     else:
         claim = f"scores on average at most {size} less than the best plan{among}"
+    claim += ", if effects add up" if content["problem"].get("structure") else ""
     spent = content["trials"].get("spent")
     paid = "" if spent is None else f", which cost {spent:.10g} in all"
     if content["warnings"]:
@@ -157,6 +159,8 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     """List what must hold and no certificate can show; the problem of the certificate comes with it."""
     counts, options = content["trials"]["states"], content["study"]["options"]
     left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
+    if mdp.scored is not None:
+        return _of_rounds(content, mdp, left_out)
     shared = content["settings"]["dependence"] == "any"
     said = [
         "Playing an option again in the same state draws a fresh score with the same mean, whatever happened in "
@@ -207,6 +211,35 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         )
     if any(action["kind"] == EXCLUDE for action in content["actions"]):
         said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")
+    return said
+
+
+def _of_rounds(content: Mapping[str, Any], mdp: MDP, left_out: int) -> list[str]:
+    """List what must hold where scores cover several steps."""
+    state = " in the state that its earlier choices make" if mdp.n_nodes > mdp.horizon else ""
+    noise = {
+        "sigma": f"Given all before it, the noise of a score is sub-Gaussian with sigma "
+        f"{content['settings'].get('sigma')}, for whole plans.",
+        "range": "Every score lies within the declared range, and nothing else is assumed of its noise.",
+        "gaussian": "The noise of every score is Gaussian, independent, with one standard deviation, whatever it is. "
+        "Rare losses or gains would make this statement wrong.",
+    }[content["settings"]["noise"]]
+    said = [
+        f"Effects add up: the mean of a score is the sum of an effect of each option{state}. Nothing is claimed of "
+        "plans that were not played if they do not.",
+        "A trial draws a fresh score, whatever happened before. What all scores of a round have in common (a day, a "
+        "batch) cancels; cases that a round shares do not: then the claim is about those cases.",
+        noise,
+        "The plans of a round were fixed before its first score. Every score that was seen was told, as it was seen.",
+        "Problem, settings and every number of the bound were fixed before the first result.",
+        f"Trials without a score ({left_out}: failed, expired or cancelled) lack it for reasons that do not depend on "
+        "it; their plans were played again.",
+    ]
+    if content["study"]["options"].get("on_failure") == WORST:
+        said[-1] = (
+            "A trial that failed counts as the worst score; expired and cancelled ones were played again, and lack"
+        )
+        said[-1] += " their score for reasons that do not depend on it."
     return said
 
 

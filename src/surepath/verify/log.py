@@ -230,7 +230,7 @@ class Replay:
         if entry.source not in SOURCES:
             raise CertificateError(f"trial {entry.number} has the source {entry.source!r}, which there is not")
         self.trials = entry.number
-        counted = self._counted(entry)
+        counted = self.counted(entry)
         if counted or entry.state in ("failed", "expired"):
             self._add(entry.number, entry.path, counted)
         self.states[entry.state] += 1
@@ -246,7 +246,7 @@ class Replay:
         self._pay(entry)
         self._chain([entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of])
 
-    def _counted(self, row: Trial) -> list[float]:
+    def counted(self, row: Trial) -> list[float]:
         """Return the rewards that count: those seen, and the worst one of an arc that failed if the study asks for it.
 
         That is the worst reward of its declared range; the known one, where it is known. A late result does not count.
@@ -254,7 +254,13 @@ class Replay:
         if row.source == "late":
             return []
         rewards, mdp = list(row.rewards), self.mdp
-        if self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
+        if self.on_failure == WORST and row.state in ("partial", "failed") and mdp.scored is not None:
+            if mdp.reward_range is None:
+                raise CertificateError("failures count as the worst score, but no range of scores is declared")
+            worst = mdp.reward_range[0 if mdp.sign > 0 else 1]
+            for stage in [stage for stage in mdp.scored if stage >= len(rewards)]:
+                rewards += [0.0] * (stage - len(rewards)) + [float(worst[row.path[stage]])]
+        elif self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
             arc = row.path[len(rewards)]
             if mdp.known is not None and mdp.is_known[arc]:
                 rewards.append(float(mdp.known[arc]))

@@ -164,7 +164,7 @@ class MissingRule(NamedTuple):
 
 def missing_rule(mdp: MDP, settings: Mapping[str, Any]) -> MissingRule | None:
     """Return the rule of a study with these settings; None where what was seen counts and nothing else."""
-    if settings["dependence"] != "any" or settings["missing"] != "related":
+    if settings.get("dependence") != "any" or settings["missing"] != "related":
         return None
     noisy = (np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,)) > 0) & ~mdp.is_known
     ranged = mdp.gain_range is not None and bool(np.isfinite(np.array(mdp.gain_range)[:, noisy]).all())

@@ -36,6 +36,7 @@ from surepath.verify.file import (
     MARKED,
     MOMENTS,
     NOTHING,
+    ROUNDS,
     SCORES,
     SOURCES,
     STATES,
@@ -52,6 +53,7 @@ from surepath.verify.file import (
 )
 from surepath.verify.log import Action, Log, Replay, Watch, in_order, largest_known, read_log, too_coarse
 from surepath.verify.noise import checker_of
+from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments, missing_rule
 
 YES, NO, OPEN, DOUBT = "yes", "no", "open", "in doubt"
@@ -208,6 +210,7 @@ class Facts:
     actions: list[Action]
     acted: int  # how many of them count before the moment of the proof
     planned: FloatArray | None
+    rounds: list[Round]  # in studies whose scores cover several steps
     seed: str
     on_failure: str
     file: str
@@ -238,6 +241,7 @@ def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Fact
         actions=actions,
         acted=_whole(content["log"]["actions"]),
         planned=None if planned is None else np.array([_real(share) for share in planned]),
+        rounds=read_rounds(content["evidence"].get("rounds", ()), mdp),
         seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
         on_failure=str(options["on_failure"]),
         file=file,
@@ -264,7 +268,8 @@ def _sums(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
 
 def _scores(evidence: Mapping[str, Any], mdp: MDP) -> Scores | None:
     """Read the scores of each arc, where the evidence holds them."""
-    _fields(evidence, {*OF_SUMS} | ({"scores"} & set(evidence)), "the evidence")
+    more = {"scores"} & set(evidence) if mdp.scored is None else {"rounds"}
+    _fields(evidence, {*OF_SUMS} | more, "the evidence")
     if "scores" not in evidence:
         return None
     if len(evidence["scores"]) != mdp.n_arcs:
@@ -409,7 +414,7 @@ def _check_visits(facts: Facts, wrong: list[str]) -> None:
     np.add.at(leaving, mdp.source, seen.visits)
     if (leaving[1:-1] > arriving[1:-1]).any():
         wrong.append("some state was left more often than it was reached")
-    idle = (seen.visits == 0) | mdp.is_known
+    idle = (seen.visits == 0) | mdp.unscored
     if (seen.sums[idle] != 0).any() or (seen.origin[idle & (seen.visits == 0)] != 0).any():
         wrong.append("there are sums for options that have no score")
     if (seen.sums[seen.visits == 1] != 0).any():
@@ -489,9 +494,9 @@ def _check_trials(
     sums of the moments that the proof names; and what the warnings say, None without a watch.
     """
     mdp, settings = facts.mdp, content["settings"]
-    checker, _ = checker_of(mdp, settings, facts.planned)
+    checker = None if mdp.scored is not None else checker_of(mdp, settings, facts.planned)[0]
     keep = checker is not None and checker.needs_scores
-    watching = None if watch is None else watch(settings, mdp)
+    watching = None if watch is None or mdp.scored is not None else watch(settings, mdp)
     rule = missing_rule(mdp, settings)
     replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching, rule)
     steps, pairs = content["proof"].get("moments", []), dict[int, list[Kept]]()
@@ -500,8 +505,11 @@ def _check_trials(
     wanted = {_whole(step["trials"]) for step in steps}
     at = {0: replay.seen} if 0 in wanted else {}
     rows = iter(log.settled())
+    plays = []
     for entry in in_order(islice(rows, facts.prefix), facts.actions[: facts.acted]):
         replay.take(entry)
+        if mdp.scored is not None and not isinstance(entry, Action):
+            plays.append((entry.path, replay.counted(entry)))
         if replay.trials in wanted:
             at[replay.trials] = replay.seen
         for row in pairs.pop(replay.trials, []):
@@ -513,6 +521,8 @@ def _check_trials(
     if replay.trials != facts.prefix:
         wrong.append(f"the log has {replay.trials} settled trials in a row; the certificate is about {facts.prefix}")
         return facts, at, None
+    if mdp.scored is not None and not same_in_log(facts.rounds, plays, mdp):
+        wrong.append("the trials of the log do not give these rounds")
     if replay.unfit:
         wrong.append(f"trial {replay.unfit[0]} has a score that is not finite, too large or outside its range")
     for step in steps:
@@ -620,13 +630,16 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
     by = proof["by"]
     shared = content["settings"].get("dependence") == "any"
     steps = {"moments", "kept"} if shared else {"moments"}
-    _fields(proof, {"by", *(steps if by in (MOMENTS, LOG) else ()), *({"why"} & set(proof))}, "the proof")
+    _fields(proof, {"by", *(steps if by in (MOMENTS, LOG) else ()), *({"why", "after"} & set(proof))}, "the proof")
     if gap is None or by == NOTHING:
         if gap is not None or by != NOTHING:
             wrong.append(
                 "a certificate with nothing proven must state no gap, and one with a gap must say what proves it"
             )
         verdict.notes.append("nothing is claimed to be proven yet")
+        return
+    if facts.mdp.scored is not None:
+        _check_rounds(content, facts, verdict)
         return
     checker, why = checker_of(facts.mdp, content["settings"], facts.planned)
     if checker is None:
@@ -672,6 +685,30 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
             f"options being ruled out by those of {len(proof['moments'])} earlier moments"
             + (f" and {len(proof['kept'])} pairs of options being bounded by earlier ones" if shared else "")
         )
+
+
+def _check_rounds(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> None:
+    """Check the gap of a study in rounds, from its plans and scores."""
+    gap, settings, wrong, after = content["certified_gap"], content["settings"], verdict.differences, 0
+    if content["proof"]["by"] == ROUNDS:
+        after = _whole(content["proof"]["after"])
+    if not 1 <= after <= len(facts.rounds) or settings["name"] != "Rounds":
+        wrong.append("the gap of a study in rounds is proven by some of its rounds, and by nothing else")
+        return
+    if why := refusal(settings):
+        wrong.append(why)
+        return
+    checker = PlainRounds(facts.mdp, settings, facts.planned, facts.rounds)
+    if checker.wrong_design():
+        wrong.append("the planned shares of the trials are not those of the optimal design")
+        return
+    found = checker.gap(facts.path, checker.alive_after(facts.feasible), after, gap)
+    if not found <= gap * (1 + 1e-9):
+        verdict.answer, verdict.recomputed_gap = NO, found
+        said = f"prove a gap of {found:.6g}" if found < np.inf else "prove nothing"
+        wrong.append(f"certified_gap is {gap!r}, but the rounds {said}")
+    else:
+        verdict.notes.append(f"the bound was computed again: the first {after} rounds prove the gap")
 
 
 def _check_moments(

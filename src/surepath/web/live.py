@@ -1,7 +1,7 @@
-"""Keep open the studies that a server serves, their gap history, forecasts, and streams of changes.
+"""Keep open the studies that a server serves, their forecasts, and streams of changes.
 
-Studies are opened when they are asked for. The past of the gap and forecasts are computed by threads of their own, so
-that nobody waits. One task per watched study reads the log a few times a second, whoever wrote to it, and sends what
+Studies are opened when they are asked for. Forecasts are computed by threads of their own, so that
+nobody waits. One task per watched study reads the log a few times a second, whoever wrote to it, and sends what
 differs to all listeners; one that joins gets the change number it starts from and reads the rest itself.
 """
 
@@ -22,8 +22,8 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath.errors import StorageError, StudyError
-from surepath.study.fold import Fold
-from surepath.study.status import MOST_POINTS, GapReader, Point, point_of, thin
+from surepath.study.fold import Fold, Point
+from surepath.study.status import points_of
 from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
 from surepath.web.views import arc_values, page_status, rounded
@@ -42,16 +42,15 @@ class NotFound(Exception):
 
 
 class Opened(NamedTuple):
-    """A study, its history and its forecast."""
+    """A study and its forecast."""
 
     study: Study
-    history: History
     forecast: BackgroundForecast
     forget: Callable[[], None]
 
     @contextmanager
     def synced(self) -> Iterator[Fold]:
-        """Lock the study, brought up to date, yield its fold, and note the gap in the history."""
+        """Lock the study, brought up to date, and yield its fold."""
         with self.study._lock:
             try:
                 self.study.sync()
@@ -60,10 +59,7 @@ class Opened(NamedTuple):
             except StudyError as error:  # deleted, or deleted and created anew
                 self.forget()
                 raise NotFound(str(error)) from None
-            fold = self.study._fold
-            learner: Any = fold.view
-            self.history.note(point_of(learner, fold.prefix))
-            yield fold
+            yield self.study._fold
 
 
 class OpenStudies:
@@ -111,7 +107,7 @@ class OpenStudies:
             raise
         except StudyError as error:
             raise NotFound(str(error)) from None
-        return Opened(study, History(study), BackgroundForecast(study), lambda: self._forget(name))
+        return Opened(study, BackgroundForecast(study), lambda: self._forget(name))
 
     def _forget(self, name: str) -> None:
         with self._lock:
@@ -120,76 +116,6 @@ class OpenStudies:
     def close(self) -> None:
         """Release the database's connections."""
         self.storage.close()
-
-
-class History:
-    """The proven gap over the trials of one study, thinned; safe to use from several threads.
-
-    Attributes:
-        read: Settled trials up to which the log has been read.
-    """
-
-    def __init__(self, study: Study) -> None:
-        self.study = study
-        self.read = 0
-        self._wanted = 0
-        self._past: list[Point] = []
-        self._now: list[Point] = []  # what was proven when the study was read, after the past that has been read
-        self._lock = threading.Lock()
-        self._reader: threading.Thread | None = None
-        self._follower: GapReader | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Return whether the past has been read as far as it will be."""
-        with self._lock:
-            return self.read >= self._wanted
-
-    def note(self, now: Point) -> None:
-        """Add what is proven now, and read on."""
-        with self._lock:
-            if self._now and self._now[-1].trials >= now.trials:
-                self._now.pop()
-            if now.trials > 0:
-                self._now.append(now)
-            if len(self._now) > 2 * MOST_POINTS:
-                self._now = thin(self._now)
-            self._wanted = max(self._wanted, now.trials)
-            if self.read < self._wanted and (self._reader is None or not self._reader.is_alive()):
-                self._reader = threading.Thread(target=self._read, daemon=True, name="surepath-history")
-                self._reader.start()
-
-    def points(self, after: int = 0) -> list[Point]:
-        """Return the points that are known so far, thinned; or all of those after a number of trials."""
-        with self._lock:
-            last = self._past[-1][0] if self._past else 0
-            found = self._past + [point for point in self._now if point[0] > last]
-            if self._now and found[-1][0] == self._now[-1][0]:
-                found[-1] = self._now[-1]
-        return [point for point in found if point[0] > after] if after else thin(found)
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for the past to be read; returns whether it is."""
-        reader = self._reader
-        if reader is not None:
-            reader.join(seconds)
-        return self.complete
-
-    def _read(self) -> None:
-        try:
-            if self._follower is None:
-                self._follower = GapReader(self.study)
-            while not self.complete:
-                for point in self._follower.points(self._wanted):
-                    with self._lock:
-                        self._past.append(point)
-                        self.read = point[0]
-                        if len(self._past) > 4 * MOST_POINTS:
-                            self._past = thin(self._past, 2 * MOST_POINTS)
-                with self._lock:
-                    self.read = self._wanted
-        except Exception as error:
-            log.error("the history of %r cannot be read: %s", self.study.name, error)
 
 
 class BackgroundForecast:
@@ -244,20 +170,20 @@ class Watcher:
         self.listeners: set[asyncio.Queue[str | None]] = set()
         self.task: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] | None = None
-        self._sent = 0  # settled trials up to which points were sent for good
+        self._sent = 0  # settled trials up to which points were sent
 
     def poll(self) -> dict[str, Any] | None:
         """Return what differs from the last call, or None; the first time all of the status."""
         with self.at.synced() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
             before = self._seen
             if before is not None and (before["change"], before["stamp"]) == (fold.change, fold.stamp):
-                return self._more_past(fold.change)
+                return None
             learner: Any = fold.view
             status = page_status(self.at.study, fold, rows)
             arrays = {name: getattr(learner, name) for name in ("visits", "failures", "active", "excluded")}
             self._seen = {"change": fold.change, "stamp": fold.stamp, "status": status, **arrays}
+            known, self._sent = self._sent, fold.prefix
             if before is None:
-                self._sent = self.at.history.read
                 return {"change": fold.change, "status": status}
             changed = np.zeros(self.at.study.mdp.n_arcs, dtype=bool)
             for name, array in arrays.items():
@@ -267,19 +193,8 @@ class Watcher:
                 "change": fold.change,
                 "status": {name: value for name, value in status.items() if before["status"][name] != value},
                 "arcs": arc_values(learner, np.flatnonzero(changed)),
-                "gap": self._new_points(),
+                "gap": [drawn(point) for point in points_of(fold) if point.trials > known],
             }
-
-    def _more_past(self, change: int) -> dict[str, Any] | None:
-        """Return points that were read since the last call, where nothing else has changed."""
-        if self.at.history.read <= self._sent:
-            return None
-        return {"change": change, "gap": self._new_points()}
-
-    def _new_points(self) -> list[list[Any]]:
-        """Return the points after those that were sent for good; the last of them are sent anew as the log is read."""
-        known, self._sent = self._sent, self.at.history.read
-        return [drawn(point) for point in thin(self.at.history.points(known))]
 
     async def run(self) -> None:
         """Poll, send and pause until nobody listens; an error ends the listeners' streams."""

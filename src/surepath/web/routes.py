@@ -25,6 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath._version import __version__
+from surepath.study.status import points_of, thin
 from surepath.study.tables import TransientError
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED
@@ -297,10 +298,8 @@ def show_graph(
 @reading.get("/gap")
 def gap(at: Chosen) -> Any:
     """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon, number of the plan] each."""
-    with at.synced():
-        pass
-    at.history.wait(0.5)
-    return {"points": list(map(drawn, at.history.points())), "complete": at.history.complete}
+    with at.synced() as fold:
+        return {"points": list(map(drawn, thin(points_of(fold))))}
 
 
 @reading.get("/trials")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath.experiments.drawing import AS_POINTS, AS_STRIP
+from surepath.experiments.drawing import AS_STRIP
 from surepath.experiments.figures import cases, hard, ratios
 from surepath.experiments.figures.common import (
     LABELS,
@@ -17,7 +17,6 @@ from surepath.experiments.figures.common import (
     error_claims,
     learners,
     proven,
-    settled,
     summary,
     under,
 )
@@ -85,10 +84,6 @@ def test_all_must_be_sure_and_one_sure_exception_refutes() -> None:
     assert cheaper_everywhere([part((2.0, 0.01), (0.9, 0.02))]) is False
 
 
-def test_five_runs_settle_nothing_and_six_may() -> None:
-    assert [settled(True, 5), settled(True, 6), settled(False, 6)] == [None, True, False]
-
-
 def test_cases_show_every_run() -> None:
     runs = pl.DataFrame(
         {
@@ -106,21 +101,6 @@ def test_cases_show_every_run() -> None:
         ([0.0, 0.0], [90.0, 80.0], AS_STRIP),
         ([1.0, 1.0], [5.0, 7.0], AS_STRIP),
     ]
-
-
-@pytest.mark.parametrize(("runs", "differs", "ours"), [(10, True, True), (3, None, None)])
-def test_claims_need_enough_runs(runs: int, differs: bool | None, ours: bool | None) -> None:
-    tau = {"i0": {"max-coverage": 90, "max-diameter": 70, "BPI-UCRL": 99, "Challenger": 9},
-           "i1": {"max-coverage": 90, "max-diameter": 80, "BPI-UCRL": 60, "Challenger": 9}}  # fmt: skip
-    frame = pl.DataFrame(
-        [
-            {"instance": i, "learner": label, "delta": 0.1, "epsilon": 1.0, "epsilon_per_gap": 1.5, "run": run,
-             "tau": t + run % 2, "correct": True, "censored": False}
-            for i, by_learner in tau.items() for label, t in by_learner.items() for run in range(runs)
-        ]
-    )  # fmt: skip
-    first, second = cases.claims(frame, summary(frame), ["i0", "i1"])
-    assert (first.holds, second.holds) == (differs, ours)
 
 
 pl = pytest.importorskip("polars")
@@ -174,17 +154,6 @@ def test_the_published_bound_crosses_the_design_as_delta_falls(monkeypatch: pyte
 
 pl = pytest.importorskip("polars")
 
-MEANS = {
-    "instance": ["paper_random-v1/s2a2h3/sigma0.5/seed1"] * 4,
-    "learner": ["BPI-UCRL", "Challenger", "max-coverage", "max-diameter"],
-    "epsilon": [0.1] * 4,
-    "epsilon_per_gap": [0.5] * 4,
-    "mean": [100.0, 10.0, 50.0, 40.0],
-    "ratio_to_bpi": [1.0, 0.1, 0.5, 0.4],
-    "ratio_to_coverage": [2.0, 0.2, 1.0, 0.8],
-    "bound": [True, True, True, True],
-}
-
 
 def test_the_grid_is_the_authors() -> None:
     assert len(ratios.EPSILON_GRID) == 28
@@ -215,15 +184,6 @@ def test_ratios_divide_means_and_mark_cut_baselines() -> None:
     assert one["bound"]
 
 
-def test_ratios_leave_the_baseline_out_and_mark_bounds() -> None:
-    left, right = ratios.panels({"means": pl.DataFrame(MEANS)})
-    assert [series.label for series in left.series] == ["max-coverage", "max-diameter", "Challenger"]
-    assert [series.y for series in left.series] == [[0.5], [0.4], [0.1]]
-    assert all(series.hollow == [True] and series.kind == AS_POINTS for series in left.series)
-    assert [(series.label, series.y) for series in right.series] == [("max-diameter", [0.8])]
-    assert left.line_at == right.line_at == 1.0
-
-
 def judged(tau: dict[str, list[int]], **options: Any) -> list[Claim]:
     """The claims on these stopping times."""
     frame = rows(tau, **options)
@@ -243,13 +203,3 @@ def test_claims_follow_the_numbers() -> None:
     claims = judged(other, censored=True)
     assert [claim.holds for claim in claims[2:4]] == [None, None]
     assert claims[2].measured == "at 0.05: ratios 0.96 to 0.96, at most: BPI-UCRL was cut by the budget"
-
-
-def test_three_runs_settle_nothing_neither_for_the_paper_nor_for_us() -> None:
-    like_paper = {"max-coverage": [90, 27], "max-diameter": [80, 18], "BPI-UCRL": [99_000, 9], "Challenger": [9, 3]}
-    assert [claim.holds for claim in judged(like_paper, runs=3)] == [None] * 7
-
-
-def test_the_grid_of_the_text_has_its_25_values() -> None:
-    assert len(set(ratios.TEXT_GRID)) == 25
-    assert (ratios.TEXT_GRID[0], ratios.TEXT_GRID[-1]) == (0.05, 10.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -11,25 +10,12 @@ import pytest
 
 from surepath.experiments.drawing import draw_panels
 from surepath.experiments.figures import cover
-from surepath.experiments.figures import reproduce as figures
 from surepath.experiments.figures.common import LABELS, Options, learners
-from surepath.experiments.figures.reproduce import FIGURES
 from surepath.learners.base import build
 from surepath.learners.per_arc.eprl import PRESETS
 from surepath.model import families
 
 pytest.importorskip("polars")
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_its_data_drawing_and_claims_in_one_file(name: str) -> None:
-    module = FIGURES[name]
-    folder = Path(str(figures.__file__)).parent
-    assert Path(str(module.__file__)) == folder / f"{name.removeprefix('figure-')}.py"
-    assert module.TITLE
-    assert module.READING
-    for function in ("make", "panels", "claims"):
-        assert inspect.getmodule(getattr(module, function)) is module, function
 
 
 def test_a_drawing_is_a_matplotlib_figure(tmp_path: Path) -> None:

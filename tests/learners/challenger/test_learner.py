@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Bernoulli, Challenger, Instance, simulate
+from surepath import MDP, Challenger
 from surepath.errors import PathError, RewardError, SettingError, StoppedError
 from tests.learners.challenger.plays import chain, play
 
@@ -126,12 +126,6 @@ def test_cancelled_plays_that_covered_are_asked_for_again() -> None:
     assert learner.recommend().tolist() == [1, 4]
 
 
-def test_costs_are_minimised() -> None:
-    mdp = MDP.from_arrays([[[0, 0]]], direction="minimize")
-    result = simulate({"name": "Challenger", "epsilon": 0.4, "delta": 0.1}, Instance(mdp, Bernoulli([0.9, 0.1])), 10, 0)
-    assert (result.path == 1).all()
-
-
 def test_any_path_may_be_told() -> None:
     instance = chain(sigma=0.05)
     learner = Challenger(instance.mdp, 0.2, 0.1, 0.05)
@@ -174,19 +168,3 @@ def test_the_answer_and_its_certificate_have_one_source() -> None:
         learner._work.incumbent[:] = 0
         learner.certified_gap()
         assert learner._work.incumbent.tolist() == recommended.tolist()
-
-
-def test_settings_rebuild_the_learner() -> None:
-    mdp = chain().mdp
-    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), prior="both", dependence="independent")
-    again = learner.fresh(0.5)
-    assert again.settings() == learner.settings()
-    assert again.ask().tolist() == learner.ask().tolist()
-
-
-def test_a_declared_range_gives_sigma() -> None:
-    mdp = chain().mdp
-    ends = (np.zeros(mdp.n_arcs), np.full(mdp.n_arcs, 100.0))
-    fields = ("first", "target", "stage_node", "node_state", "action")
-    ranged = type(mdp)(**{field: getattr(mdp, field) for field in fields}, reward_range=ends)
-    assert Challenger(ranged, 1.0, 0.1).sigma.tolist() == [50.0] * mdp.n_arcs

@@ -118,22 +118,6 @@ def test_the_passes_use_these_widths(noise: str) -> None:
         assert left[0] >= np.log(3) - 1e-7
 
 
-@pytest.mark.parametrize("noise", NOISES)
-def test_a_snapshot_goes_on_bit_for_bit(noise: str) -> None:
-    learner, _ = told(options(2, 2), 25, 7, noise=noise)
-    twin = Challenger.from_snapshot(learner.mdp, learner.snapshot())
-    rng = np.random.default_rng(1)
-    for _ in range(15):
-        if learner.stopped:
-            break
-        path = learner.ask()
-        assert path.tolist() == twin.ask().tolist()
-        rewards = rng.random(2)
-        learner.tell(path, rewards)
-        twin.tell(path, rewards)
-        assert learner.certified_gap() == twin.certified_gap()
-
-
 @pytest.mark.parametrize("settings", [{"noise": "bernstein"}, {"noise": "betting"}])
 def test_runs_and_steps_decide_alike(settings: dict[str, Any]) -> None:
     instance = Instance(options(2, 2), Bernoulli([0.2, 0.8, 0.7, 0.1]))

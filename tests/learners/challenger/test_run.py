@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Challenger, Drawn, Gaussian, Instance, simulate
+from surepath import MDP, Challenger, Gaussian, Instance, simulate
 from tests.learners.challenger.plays import chain, play
 from tests.learners.worlds import random_mdp
 
@@ -41,29 +41,12 @@ def test_the_run_takes_the_same_steps(options: dict[str, Any]) -> None:
         assert int((~learner.active).sum()) == fused.eliminated[0]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=NAMES)
-def test_every_combination_stops_with_a_good_answer(options: dict[str, Any]) -> None:
-    result = simulate({"name": "Challenger", "epsilon": 0.4, "delta": 0.01, **options}, chain(), 5, seed=0)
-    assert not result.censored.any()
-    assert result.correct.all()
-    assert (result.gap <= 0.4).all()
-
-
 def test_the_number_of_workers_changes_nothing() -> None:
     spec = {"name": "Challenger", "delta": 0.1}
     alone, many = (simulate(spec, chain(), runs=9, seed=4, epsilons=[0.3, 0.6], workers=w) for w in (1, 3))
     assert alone.to_dict() == many.to_dict()
     apart = simulate({**spec, "epsilon": 0.6}, chain(), runs=9, seed=4)
     assert apart.tau.tolist() == alone.tau[alone.at(0.6)].tolist()
-
-
-def test_a_users_function_is_played_step_by_step_to_the_same_end() -> None:
-    compiled = chain()
-    means = compiled.means
-    drawn = Instance(compiled.mdp, Drawn(lambda arc, rng: means[arc] + 0.2 * rng.standard_normal(), means, 0.2))
-    spec = {"name": "Challenger", "delta": 0.1, "sigma": 0.2}
-    fast, slow = (simulate(spec, world, runs=2, seed=7, epsilons=[0.5]) for world in (compiled, drawn))
-    assert fast.to_dict() == slow.to_dict()
 
 
 def test_costs_and_gains_take_the_same_steps() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, Uniform, WholePlan, families
+from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, Uniform, WholePlan
 from surepath.learners.base import Learner
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths
@@ -71,16 +70,6 @@ def test_the_answer_keeps_getting_better_after_the_stop(cls: Any, options: dict[
         assert all(later <= earlier for earlier, later in pairwise(gaps))
         if options.get("preset") != "experiment":
             assert instance.regret_of(learner.recommend()) <= gaps[-1] + 1e-9
-
-
-def test_a_pickle_leaves_out_the_table_of_widths() -> None:
-    learner = EPRL(families.paper_random().mdp, 0.1, 0.1, 1.0)
-    learner._table_for(500_000)
-    learner.tell(learner.ask(), [0.5, 0.5, 0.5])
-    data = pickle.dumps(learner)
-    assert len(data) < 100_000
-    again = pickle.loads(data)
-    assert again.widths_now().tolist() == learner.widths_now().tolist()
 
 
 def test_uniform_plays_every_option_alike() -> None:

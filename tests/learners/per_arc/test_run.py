@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Bounded, Gaussian, Instance, simulate
+from surepath import MDP, Gaussian, Instance, simulate
 from surepath.learners.base import build
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.learners.per_arc.run import is_lean
 
 GRAPH = MDP.from_arrays(np.random.default_rng(1).integers(2, size=(3, 2, 2)))
 MEANS = np.random.default_rng(2).uniform(0.05, 0.95, GRAPH.n_arcs)
@@ -38,26 +37,3 @@ def test_lean_rules_play_the_same_in_both_parts(spec: dict[str, Any], monkeypatc
     assert lean.to_dict() == full.to_dict()
     assert np.array_equal(lean.path, full.path)
     assert len(set(lean.tau.tolist())) > 1 or spec.get("elimination") == "none"
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        {"sampling": "max-diameter"},
-        {"sampling": "static-max-coverage"},
-        {"elimination": "value"},
-        {"elimination": "both"},
-        {"name": "BPIUCRL"},
-        {"name": "Uniform"},
-    ],
-)
-def test_rules_that_need_more_are_not_lean(spec: dict[str, Any]) -> None:
-    assert not is_lean(learner(spec).rules)
-
-
-def test_beta_laws_are_drawn_also_for_lean_rules() -> None:
-    eprl, instance = learner({}), Instance(GRAPH, Bounded(0.0, 1.0, MEANS))
-    assert eprl._full() is None
-    found = simulate(eprl, instance, runs=20, seed=0, workers=1)
-    assert found.correct.all()
-    assert np.isfinite(found.gap).all()

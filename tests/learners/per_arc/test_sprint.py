@@ -50,45 +50,6 @@ def test_a_sprint_decides_the_same_as_steps(cls: Any, options: dict[str, Any]) -
     assert eliminated > 2 or "none" in options.values() or (cls is BPIUCRL and "elimination" not in options)
 
 
-JUDGED: list[tuple[Any, dict[str, Any]]] = [
-    (BPIUCRL, {"preset": "experiment"}),
-    (BPIUCRL, {"elimination": "value", "widths": "mixture"}),
-    (BPIUCRL, {"elimination": "value", "widths": "empirical"}),
-    (EPRL, {**WIDE, "elimination": "value", "schedule": "every-sa", "widths": "mixture"}),
-    (EPRL, {**WIDE, "preset": "experiment"}),
-]
-
-
-@pytest.mark.parametrize(("cls", "options"), JUDGED, ids=["-".join(map(str, o.values())) for _, o in JUDGED])
-def test_the_value_rule_judged_in_a_sprint_takes_out_the_same_arcs_at_the_same_time(
-    cls: Any, options: dict[str, Any]
-) -> None:
-    """Arcs without noise, known arcs and ties; the gap, the arcs left and the stop after a few episodes and after many.
-
-    Means that turn over make widths fail, so that what is left of a slack is used up faster than it seems.
-    """
-    gone: list[int] = []
-    for seed in range(24):
-        rng = np.random.default_rng(100 + seed)
-        mdp = random_mdp(rng)
-        means = np.where(mdp.is_known, mdp.sign * mdp.known_gain, rng.integers(0, 4, mdp.n_arcs) / 2)
-        sigma = rng.choice([0.0, 0.3, 1.0], mdp.n_arcs)
-        instance = Instance(mdp, Gaussian(means, sigma=sigma))
-        learner = cls(mdp, 0.05, 0.1, np.where(seed % 3 == 0, 0.2, 0.5) * sigma, **options)
-        budget, grid = (
-            int(rng.choice([40, 150, 500, 1500], p=[0.4, 0.3, 0.2, 0.1])),
-            np.array([0.3, 0.05])[seed % 2 :][:1],
-        )
-        if seed % 7 == 5:  # near a stop again and again
-            budget, grid = 300, np.array([2.0, 1.5, 1.0, 0.7, 0.5, 0.35, 0.25])
-        fused = learner._run(reality_of(instance), np.random.default_rng(seed), budget, grid)
-        steps = drive(learner, instance, np.random.default_rng(seed), budget, grid)
-        for ours, theirs in zip(fused, steps, strict=True):
-            assert ours.tolist() == theirs.tolist()
-        gone.append(int(fused.eliminated[-1]))
-    assert sum(number > 0 for number in gone) > 8
-
-
 def test_tables_of_widths_are_shared_and_grow_without_changing() -> None:
     """Learners with the same widths have one table; a longer one begins with the shorter; others have their own."""
     mdp = random_mdp(np.random.default_rng(0))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -202,16 +200,6 @@ def test_findings_stand_in_order_of_strength_and_are_few() -> None:
     assert watch.p_value() == pytest.approx(findings[0].p_value, abs=1e-300)
 
 
-def test_nothing_to_say() -> None:
-    watch = Watch(CHAIN, np.ones(12))
-    assert watch.findings() == []
-    assert watch.p_value() == 1
-    assert headline([]) is None
-    watch.observe(np.array([0, 3, 6, 9]), np.array([]))
-    watch.observe(np.array([0, 3, 6, 9]), np.zeros(4))
-    assert watch.findings() == []
-
-
 def test_an_exact_reward_that_differs_is_told_at_once() -> None:
     sigma = np.ones(12)
     sigma[3] = 0
@@ -308,22 +296,6 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(mdp: MDP, seed: int) -> None:
     assert one.keys() == two.keys()
     assert all(one[name].tobytes() == two[name].tobytes() for name in one)
     assert whole.findings() == other.findings()
-
-
-def test_evidence_survives_a_file(tmp_path: Path) -> None:
-    watch = watched(CHAIN, np.ones(12), random_trials(CHAIN, np.random.default_rng(3), 60))
-    np.savez(tmp_path / "watch.npz", **watch.evidence())  # type: ignore[arg-type]
-    again = Watch(CHAIN, np.ones(12))
-    with np.load(tmp_path / "watch.npz") as saved:
-        again.load(saved)
-    assert again.findings() == watch.findings() != []
-
-
-def test_loading_forgets_what_was_seen_before() -> None:
-    watch = watched(CHAIN, np.ones(12), random_trials(CHAIN, np.random.default_rng(3), 60))
-    nothing = Watch(CHAIN, np.ones(12)).evidence()
-    watch.load(nothing)
-    assert all(array.tobytes() == nothing[name].tobytes() for name, array in watch.evidence().items())
 
 
 def test_evidence_of_another_problem_is_refused() -> None:

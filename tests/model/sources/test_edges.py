@@ -56,13 +56,6 @@ def test_a_dag_has_the_same_plans_after_padding(rows: list[tuple[str, str, str |
     assert all(mdp.known is not None and mdp.known[arc] == 0 for arc in passing)
 
 
-@given(dags())
-def test_waiting_nodes_are_shared_by_stage_and_destination(rows: list[tuple[str, str, str | None]]) -> None:
-    mdp = MDP.from_edges(rows, source="n0")
-    places = [(int(mdp.arcs.stage[arc]), mdp.state_label(int(mdp.source[arc]))) for arc in np.flatnonzero(mdp.is_known)]
-    assert len(places) == len(set(places))
-
-
 @given(mdps())
 def test_rows_of_an_mdp_build_it_again(mdp: MDP) -> None:
     arcs = mdp.arcs
@@ -72,46 +65,14 @@ def test_rows_of_an_mdp_build_it_again(mdp: MDP) -> None:
     assert MDP.from_edges(rows[::-1]) == mdp
 
 
-def test_names_are_numbered_in_the_order_they_are_met() -> None:
-    mdp = MDP.from_edges([(0, "s", "z", "b"), (0, "s", "y", "a"), (1, "b", "y", None), (1, "a", "x", None)])
-    assert mdp.state_labels == ("s", "b", "a")
-    assert mdp.action_labels == ("z", "y", "x")
-    assert mdp.arc(1, "a", "x") == 3
-
-
-def test_a_plan_that_ends_early_waits() -> None:
-    mdp = MDP.from_edges([(0, "s", "stop", None), (0, "s", "go", "t"), (1, "t", "go", "t"), (2, "t", "go", None)])
-    assert mdp.n_paths == 2
-    assert mdp.path_labels([0, 2, 4]) == [("s", "stop"), ("(end)", "(pass)"), ("(end)", "(pass)")]
-    assert mdp.is_known.tolist() == [False, False, True, False, True, False]
-
-
 def test_a_waiting_label_never_meets_a_users_label() -> None:
     mdp = MDP.from_edges([("s", "x", None), ("s", "y", "(end)"), ("(end)", "z", None)])
     assert mdp.state_labels == ("s", "((end))", "(end)")
 
 
-def test_only_ways_to_the_target_count() -> None:
-    rows = [*ROUTES, ("home", "swim", "island"), ("work", "home again", "home"), ("moon", "fall", "home")]
-    mdp = MDP.from_edges(rows, source="home", target="work", direction="minimize")
-    assert mdp == MDP.from_edges(ROUTES, direction="minimize")
-    assert mdp.n_paths == 2
-
-
-def test_what_lies_beyond_the_target_is_no_way_to_it() -> None:
-    rows = [*ROUTES, ("work", "lunch", "cafe"), ("cafe", "back", "work")]
-    assert MDP.from_edges(rows, source="home", target="work") == MDP.from_edges(ROUTES)
-
-
 def test_rows_that_no_plan_reaches_are_left_out_whatever_they_say() -> None:
     rows = [(0, "s", "x", "a"), (1, "a", "x", "b"), (1, "lost", "x", "nowhere"), (2, "b", "x", None)]
     assert MDP.from_edges(rows) == MDP.from_edges([*rows[:2], rows[3]])
-
-
-def test_listed_names_need_not_name_our_waiting_nodes() -> None:
-    mdp, _ = build(read_rows(ROUTES), states=["park", "home"], actions=["walk", "bus"])
-    assert mdp.state_labels == ("park", "home", "(end)")
-    assert mdp.action_labels == ("walk", "bus", "(pass)")
 
 
 def test_numbers_of_rows_reach_their_arcs() -> None:

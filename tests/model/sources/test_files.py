@@ -99,14 +99,6 @@ def test_csv_with_remarks_means_and_direction(tmp_path: Path) -> None:
     assert MDP.load(tmp_path / "again.csv") == MDP.from_edges(tmp_path / "routes.csv")
 
 
-def test_defaults_of_the_file_reach_its_edges() -> None:
-    loaded = parse_json_problem(problem(low=0, high=4, edges=[EDGE, {**EDGE, "action": "y", "low": 1, "high": 2}]))
-    assert loaded.mdp.reward_range is not None
-    assert loaded.mdp.reward_range[1].tolist() == [4, 2]
-    assert loaded.mdp.declared_sigma.tolist() == [2.0, 0.5]
-    assert loaded.instance is None
-
-
 def test_means_inside_ranges_are_drawn_by_a_beta_law() -> None:
     loaded = parse_json_problem(problem(low=0, high=1, edges=[{**EDGE, "mean": 0.25}]))
     assert loaded.instance is not None
@@ -163,15 +155,6 @@ def test_a_csv_is_refused_a_law_that_it_would_change(tmp_path: Path) -> None:
             assert getattr(loaded.law, field) == pytest.approx(getattr(instance.law, field)), field
 
 
-def test_the_extra_fields_are_checked(tmp_path: Path) -> None:
-    mdp, file = MDP.from_arrays([[[0, 0]]]), tmp_path / "p.json"
-    with pytest.raises(ProblemError, match="epsilon must be 0 or more, not -1"):
-        save_problem(file, mdp, epsilon=-1)
-    with pytest.raises(ProblemError, match="delta must lie strictly between 0 and 1"):
-        save_problem(file, mdp, delta=2.0)
-    assert not file.exists()
-
-
 # The schema ----------------------------------------------------------------------------------------------------
 
 
@@ -188,13 +171,6 @@ def test_the_published_schema_is_the_one_in_use() -> None:
     published = Path(__file__).parents[3] / "docs" / "problem.schema.json"
     assert json.loads(published.read_text(encoding="utf-8")) == problem_schema()
     jsonschema.Draft202012Validator.check_schema(problem_schema())
-
-
-@given(mdps())
-def test_saved_files_obey_the_schema(tmp_path_factory: pytest.TempPathFactory, mdp: MDP) -> None:
-    file = tmp_path_factory.getbasetemp() / "schema.json"
-    save_problem(file, mdp, Instance(mdp, Gaussian(arc_values(mdp, 1), 0.2)))
-    jsonschema.validate(json.loads(file.read_text()), problem_schema())
 
 
 def test_a_csv_can_say_that_less_is_better(tmp_path: Path) -> None:

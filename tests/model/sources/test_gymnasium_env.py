@@ -54,24 +54,6 @@ def test_frozen_lake_best_plan_reaches_the_goal() -> None:
     assert play(env, mdp, path).tolist() == [0, 0, 0, 0, 0, 1]
 
 
-def test_taxi_honours_its_action_mask() -> None:
-    env = gymnasium.make(max(name for name in gymnasium.registry if name.startswith("Taxi-v")))
-    mdp = MDP.from_gymnasium(env, 4, seed=3)
-    _, info = env.reset(seed=3)
-    allowed = np.flatnonzero(info["action_mask"]).tolist()
-    assert [int(mdp.action_label(arc)) for arc in range(mdp.first[1])] == allowed
-    path = mdp.check_path([0, *_follow(mdp, 0, 3)])
-    assert play(env, mdp, path, seed=3).shape == (4,)
-
-
-def _follow(mdp: MDP, arc: int, steps: int) -> list[int]:
-    out = []
-    for _ in range(steps):
-        arc = int(mdp.first[mdp.target[arc]])
-        out.append(arc)
-    return out
-
-
 def test_a_slippery_lake_is_refused_with_state_action_and_both_outcomes() -> None:
     env = gymnasium.make("FrozenLake-v1", is_slippery=True)
     pattern = r"step \d, state '\d+', option \d led to '.+' and then to '.+'; surepath needs a known next state"
@@ -99,16 +81,6 @@ class Toy(gymnasium.Env):
         return self.observe(), float(self.total), self.total >= self.ends_at, False, {}
 
 
-def test_any_observation_and_any_numbering_of_actions() -> None:
-    env = Toy()
-    mdp = MDP.from_gymnasium(env, 3)
-    assert mdp.action_labels == ("1", "2")
-    assert mdp.state_label(1) == "{'name': 'toy', 'total': array([1], int64)}"
-    assert mdp.n_paths == 8
-    assert mdp.n_nodes == 6
-    assert play(env, mdp, [0, 3, 9]).tolist() == [1.0, 3.0, 5.0]
-
-
 def test_plans_wait_after_termination_up_to_the_horizon() -> None:
     class Short(Toy):
         ends_at = 2
@@ -121,15 +93,6 @@ def test_plans_wait_after_termination_up_to_the_horizon() -> None:
     assert all(text.startswith("option '(pass)' of step ") for text in waiting)
     assert mdp.arcs.stage[mdp.is_known].tolist() == [1, 2, 3]
     assert play(Short(), mdp, [1, *np.flatnonzero(mdp.is_known)]).tolist() == [2.0, 0.0, 0.0, 0.0]
-
-
-def test_action_masks_as_a_method() -> None:
-    class Masked(Toy):
-        def action_masks(self) -> Any:
-            return [True, self.total == 0]
-
-    mdp = MDP.from_gymnasium(Masked(), 3)
-    assert mdp.n_paths == 2
 
 
 def test_bad_environments_are_refused_in_words() -> None:

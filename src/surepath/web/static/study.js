@@ -66,7 +66,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
         found.all ? null : h("p", { class: "muted" }, `Of the last ${count(found.searched)} trials.`));
     } catch (error) { set(chosen, h("p", { class: "wrong" }, error.message)); }
   }
-  const gapBox = h("div", { class: "gap" }), gapTip = h("div", { class: "tip", hidden: true }), gapNote = h("p", { class: "muted" });
+  const gapBox = h("div", { class: "gap" }), gapTip = h("div", { class: "tip", hidden: true });
   const gap = new Gap(gapBox, gapTip);
   let stages = {};
   async function loadGraph() {
@@ -76,10 +76,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     set(zoomBox, zoom(found, (first, last) => { stages = { first, last }; loadGraph(); }));
   }
   async function loadGap() {
-    const found = await get("gap", query);
-    gap.load(found.points);
-    gapNote.textContent = found.complete ? "" : "Reading the past…";
-    if (!found.complete && !ending.signal.aborted) setTimeout(() => loadGap().catch(() => {}), 1500);
+    gap.load((await get("gap", query)).points);
   }
 
   // What is beside them.
@@ -111,7 +108,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     card("Options", { class: "wide" }, h("div", { class: "views", role: "group", "aria-label": "How to show the options" }, views), asGraph, heatBox, zoomBox, chosen),
     many ? planned : null,
     h("div", { class: "columns" },
-      h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint), gapNote), many ? card("Forecast", {}, forecast) : challengers),
+      h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint)), many ? card("Forecast", {}, forecast) : challengers),
       h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), hard, card("Workers", {}, workers, notes))),
     trials.element);
 

@@ -1,0 +1,225 @@
+"""Studies in rounds: how the log feeds the learner Rounds, and what waits for the end of a round.
+
+The plans of a round are fixed before its first score. A trial gives its score to the first open place of its plan, in
+the order of the log. A lost or failed plan leaves its place open and is assigned again, until every place has its
+score; a second score for a place, of a trial that was thought lost, counts for nothing. So nothing is proven or decided
+but at the end of a round, and the state is a function of the log alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import numpy as np
+
+from surepath._checks import FloatArray, IntArray
+from surepath._text import many
+from surepath.errors import SettingError, StudyError, WaitingError
+from surepath.learners.base import build
+from surepath.learners.rounds.learner import Rounds
+from surepath.learners.watch import Finding, Kind, finding
+from surepath.model.mdp import MDP
+
+NAME = Rounds.name
+MOST_FAILURES = 10  # of one plan in one round
+
+
+def learner_of(settings: Mapping[str, Any], mdp: MDP) -> Any:
+    """Build the learner of a study."""
+    if settings["name"] != NAME:
+        return build(settings, mdp)
+    return StudyRounds(mdp, **{name: value for name, value in settings.items() if name != "name"})
+
+
+class StudyRounds(Rounds):
+    """Rounds behind the calls by which a study folds its log.
+
+    Attributes:
+        kept: The scores of each finished round as gains, in the order asked, float [n, B].
+    """
+
+    @wraps(Rounds.__init__)  # type: ignore[misc]  # its parameters are the settings
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        self.kept: list[FloatArray] = []
+        self._watch = SimpleNamespace(refused=0, late=0)
+        self._failures: Counter[bytes] = Counter()
+        super().__init__(*args, **settings)
+        self._seen, self._first = np.zeros(self.mdp.n_arcs, dtype=np.int64), np.zeros(self.mdp.n_arcs)
+        self._total = np.zeros(self.mdp.n_arcs)
+
+    @property
+    def excluded(self) -> Any:
+        """Return that no arc is excluded, bool [N]."""
+        return np.zeros(self.mdp.n_arcs, dtype=bool)
+
+    @property
+    def planned(self) -> FloatArray | None:
+        """Return the part of the trials that each arc has under the optimal design, float [N]; None for ranges."""
+        if self.noise == "range":
+            return None
+        square = (self._blocks.unit**2)[self._blocks.of][self.mdp.arcs.stage]
+        return np.asarray(square / self._scale.arc)
+
+    def left(self, pending: Iterable[tuple[int, ...]]) -> IntArray:
+        """Return the plans of the round without a score and not pending, in the order asked, int [n, H]."""
+        taken = Counter(pending)
+        places = []
+        for place in np.flatnonzero(~self._told).tolist():
+            path = tuple(self._plans[place].tolist())
+            if taken[path]:
+                taken[path] -= 1
+            else:
+                places.append(place)
+        return self._plans[places]
+
+    def ask_beside(self, pending: IntArray, n: int) -> IntArray:
+        """Return up to n plans of the round that are not pending; refuse where none is left."""
+        left = self.left(map(tuple, pending.tolist()))
+        found = [path for path in left if self._failures[path.tobytes()] < MOST_FAILURES]
+        if len(left) and not found:
+            raise StudyError(
+                f"{self.mdp.plan(left[0])} failed {MOST_FAILURES} times, and a round needs a score of each of its "
+                f"plans: repair what fails, or create a study without that option, or one in which a failure counts as "
+                f'the worst score (on_failure="worst")'
+            )
+        if not found:
+            told, size = self.progress
+            raise WaitingError(
+                f"every plan of round {self.round} is assigned: {told} of {size} have their score, and the next round "
+                f"begins when all have; report the trials that run, or that they failed: then their plans are assigned "
+                f"again"
+            )
+        return np.array(found[:n])
+
+    def tell(self, path: Any, rewards: Any, *, failed_at: int | None = None) -> None:  # type: ignore[override]
+        """Take in the rewards of a trial, H or fewer; what has no open place in the round counts for nothing."""
+        gains = self.mdp.gains_of(path[: len(rewards)], np.array(rewards, dtype=np.float64))
+        for arc, gain in zip(path.tolist(), gains.tolist()):
+            self._seen[arc] += 1
+            if self._seen[arc] == 1:
+                self._first[arc] = gain
+            self._total[arc] += gain - self._first[arc]
+        if len(rewards) == self.mdp.horizon and not self.stopped and self._place(path, ~self._told) is not None:
+            super().tell(path, [rewards[stage] for stage in self.mdp.score_stages])
+
+    def fail(self, path: Any) -> None:
+        """Leave the plan's place open: it is assigned again, so many times."""
+        self._failures[path.tobytes()] += 1
+
+    def _end_round(self) -> None:
+        self._failures.clear()
+        self.kept.append(self._scores.copy())
+        super()._end_round()
+
+    def _evidence(self) -> dict[str, Any]:
+        return {
+            "visits": self._seen.copy(),
+            "missing": np.zeros_like(self._seen),
+            "origin": self._first.copy(),
+            "sums": self._total.copy(),
+            "active": self.active,
+        }
+
+    def rounds(self) -> list[dict[str, Any]]:
+        """Return the finished rounds as evidence: plans in the order asked, and their scores as they were told."""
+        return [
+            {"plans": done.paths.tolist(), "scores": (self.mdp.sign * gains + 0.0).tolist()}
+            for done, gains in zip(self._history, self.kept)
+        ]
+
+    def findings(self) -> list[Finding]:
+        """List what contradicts what was declared."""
+        found = list(getattr(super(), "findings", list)())
+        kinds: tuple[Kind, ...] = ("refused", "late")
+        for kind in kinds:
+            if number := getattr(self._watch, kind):
+                found.append(finding(kind, "", "", 0.0, float(number), 0.0))
+        return found
+
+    def explain(self, count: int = 3) -> str:
+        """Describe the round, the plan and what is proven."""
+        told, size = self.progress
+        gap, number = self.certified_gap(), self.round
+        lines = [
+            "assumed: a score is the sum of an effect of each option" + (" in its state" if self._branches() else ""),
+            f"round {number}: done" if self.stopped else f"round {number}: {told} of {size} plans have their score",
+            f"effects to tell apart: {self.d}; options that may still be in the best plan: {int(self.active.sum())} of "
+            f"{self.mdp.n_arcs}",
+            f"proven gap: {gap:.4g} (wanted: {self.epsilon:g})" if np.isfinite(gap) else "nothing is proven yet",
+        ]
+        beside = sorted((one for one in self.effects() if one.active and one.effect < 0), key=lambda one: -one.high)
+        for one in beside[:count]:
+            step, option = list(self.mdp.plan(self._through(one.arc)).items())[self.mdp.arcs.stage[one.arc]]
+            lines.append(f"{step} = {option} would change the plan by {one.effect:.3g}, at most {one.high:.3g}")
+        return "\n".join(lines)
+
+    def _branches(self) -> bool:
+        return bool(self.mdp.n_nodes > self.mdp.horizon)
+
+    def _through(self, arc: int) -> IntArray:
+        """Return the strongest excursion through an arc, or the incumbent."""
+        assert self._verdict is not None
+        at = int(self._verdict.strongest[arc])
+        return self._verdict.incumbent if at < 0 else self._verdict.path[at]
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise SettingError(
+            f"{what}: the plans of a round are fixed before its first score, and nothing but their scores may change "
+            f"what comes next; create another study"
+        )
+
+    def exclude(self, arcs: Any) -> None:
+        """Refuse to exclude options."""
+        self._refuse("a study in rounds cannot exclude options")
+
+    def tighten(self, epsilon: float) -> None:
+        """Refuse another epsilon."""
+        self._refuse("a study in rounds keeps its epsilon")
+
+    def snapshot(self) -> dict[str, Any]:
+        """Save everything that decides, and the evidence."""
+        own = {"kept": [scores.copy() for scores in self.kept], "watch": dict(self._watch.__dict__)}
+        paths = np.array([np.frombuffer(path, dtype=np.int64) for path in self._failures.elements()])
+        return {**super().snapshot(), **own, "evidence": self._evidence(), "failed": paths.astype(np.int64)}
+
+    def restore(self, snapshot: dict[str, Any]) -> StudyRounds:
+        """Take over the state of a snapshot."""
+        super().restore(snapshot)
+        self.kept = [np.array(scores).reshape(-1, len(self.mdp.score_stages)) for scores in snapshot["kept"]]
+        self._watch = SimpleNamespace(**snapshot["watch"])
+        failed = np.array(snapshot["failed"], dtype=np.int64).reshape(-1, self.mdp.horizon)
+        self._failures = Counter(path.tobytes() for path in failed)
+        seen = snapshot["evidence"]
+        self._seen, self._first, self._total = (np.array(seen[name]) for name in ("visits", "origin", "sums"))
+        return self
+
+
+def refuse_own_plans(learner: Any, what: str) -> None:
+    """Refuse plans and results that are not those of the round."""
+    if isinstance(learner, StudyRounds):
+        raise StudyError(
+            f"{what} cannot be part of a study in rounds: the plans of a round are fixed before its first score, and "
+            f"only their scores count; ask() gives them"
+        )
+
+
+def round_facts(learner: Any) -> dict[str, Any] | None:
+    """Return how far the round of a study is; None where it has none."""
+    if not isinstance(learner, StudyRounds):
+        return None
+    told, size = learner.progress
+    return {"number": learner.round, "told": told, "size": size, "effects": learner.d}
+
+
+def round_in_words(now: Mapping[str, Any]) -> str:
+    """Say how far a round is."""
+    if not now["size"]:
+        return f"{many(now['number'], 'round')} done"
+    return (
+        f"round {now['number']}: {now['told']:,} of {now['size']:,} plans have their score; "
+        f"{many(now['effects'], 'effect')} to tell apart; what is proven changes at the end of a round"
+    )
