@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 
-.PHONY: demo test check-all lint types bench docs release-check clean lock system postgres chromium
+.PHONY: demo test check-all lint types bench docs release-check clean lock system postgres chromium proxies
 .DELETE_ON_ERROR:
 
 $(BIN)/python:
@@ -19,8 +19,8 @@ $(BIN)/python:
 
 # The only target that installs system packages; the others call it when something is missing, and say so.
 # Debian ships venv apart from python3. The tests of studies run against a PostgreSQL server of their own,
-# those of the page in a browser.
-SYSTEM := python3-venv postgresql chromium
+# those of the page in a browser, those of the server behind nginx and pgbouncer.
+SYSTEM := python3-venv postgresql chromium nginx pgbouncer
 POSTGRES := /usr/lib/postgresql/*/bin/initdb
 INITDB := initdb
 system:
@@ -44,11 +44,11 @@ demo: export PYTHONSAFEPATH = 1
 demo: $(VENV)/.core
 	$(BIN)/surepath demo --study surepath-demo.db
 
-test: $(VENV)/.dev lint types postgres chromium
+test: $(VENV)/.dev lint types postgres chromium proxies
 	$(BIN)/python tests/run.py
 
 # What is slow and rarely breaks: the suite without the compiler, lowest versions, other installs, large failure rates.
-check-all: $(VENV)/.dev postgres chromium
+check-all: $(VENV)/.dev postgres chromium proxies
 	$(BIN)/python tests/run.py --all
 
 postgres:
@@ -60,6 +60,11 @@ chromium:
 	@command -v chromium >/dev/null || { echo "Chromium is missing, a system package: calling make system"; \
 	  $(MAKE) --no-print-directory system SYSTEM=chromium; }
 
+proxies:
+	@for name in nginx pgbouncer; do command -v $$name >/dev/null || test -x /usr/sbin/$$name \
+	  || { echo "$$name is missing, a system package: calling make system"; \
+	       $(MAKE) --no-print-directory system SYSTEM=$$name; } || exit 1; done
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/ruff format --check src tests benchmarks examples docs
@@ -67,7 +72,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev postgres
+bench: $(VENV)/.dev postgres proxies
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.dev

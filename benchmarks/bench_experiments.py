@@ -16,6 +16,7 @@ import time
 from typing import Any
 
 from benchmarks.record import record
+from surepath.learners.own_rules import best_path
 
 SWEEP: dict[str, Any] = {
     "seed": 1,
@@ -73,6 +74,24 @@ def ratios_seconds(workers: int) -> tuple[float, float]:
     return long, timed(spec_of(**whole, runs=10, learners=others), workers)
 
 
+def widest(view: Any, path: Any) -> None:
+    """Sample as max-diameter does, as a rule of one's own."""
+    best_path(view, view.widths, path)
+
+
+def nanoseconds(sampling: Any, steps: int, options: int) -> float:
+    """Measure the time of an episode of EPRL on a chain, without a stop, least of five."""
+    from surepath import EPRL, families, simulate
+
+    world = families.chain(steps, options, sigma=1.0)
+    learner, episodes, best = EPRL(world.mdp, 0.001, 0.1, 1.0, sampling=sampling), 100_000, float("inf")
+    for budget in (1000, *[episodes] * 5):
+        begun = time.thread_time()
+        simulate(learner, world, 1, 1, workers=1, budget=budget)
+        best = min(best, time.thread_time() - begun) if budget == episodes else best
+    return best / episodes * 1e9
+
+
 def line(name: str, value: float, unit: str, form: str, more: str = "") -> None:
     """Print and record one figure."""
     print(f"{name:<60} {value:>8{form}}{more}")
@@ -98,6 +117,13 @@ def main() -> None:
     growth = rows[2_000]["mib"] / rows[200]["mib"]
     line("peak memory, 16,000 runs over 1,600", growth, "x", ".2f", f"   ({rows[2_000]['mib']:.0f} MiB)")
     line("runs a second, 16,000 short runs with their rows", 16_000 / rows[2_000]["seconds"], "", ",.0f")
+    for steps, options in ((8, 4), (10, 10)):
+        own, coverage, diameter = (
+            nanoseconds(rule, steps, options) for rule in (widest, "max-coverage", "max-diameter")
+        )
+        line(f"own rule, {steps} x {options}, an episode in ns", own, "ns", ".0f")
+        line(f"over max-coverage, {steps} x {options}", own / coverage, "x", ".2f")
+        line(f"over max-diameter and its own loop, {steps} x {options}", own / diameter, "x", ".2f")
     long, rest = ratios_seconds(cores)
     sweep = 10 * long + rest
     line(f"figure-ratios, 10 runs, {cores} cores, in seconds", sweep, "s", ".0f")

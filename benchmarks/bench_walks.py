@@ -60,13 +60,14 @@ def over_http(folder: Path) -> Task:
     import uvicorn
 
     from surepath import MDP, Study, connect
-    from surepath.web.access import Access, listen
+    from surepath.web.access import Access
     from surepath.web.app import create_app
+    from surepath.web.server import configured, listen
 
     place = f"sqlite:///{folder / 'study.db'}"
     Study.create(MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, sigma=1.0), place, epsilon=0.1, delta=0.1)
     door = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(place, Access("r", "w")), log_level="error"))
+    server = uvicorn.Server(configured(create_app(place, Access("r", "w"))))
     threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True).start()
     study = connect(f"http://127.0.0.1:{door.getsockname()[1]}", "w")
     study.tell(study.ask(), [0.5, 0.5])

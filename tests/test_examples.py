@@ -17,12 +17,14 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 # (arguments that make it short, what it prints); {postgres} is the address of an empty database.
 RUNS = {
     "commute.py": ("", "within 1 minute of the quickest route"),
+    "end_score.py": ("", "Whatever the model, by 10 fresh plays of each: better than chunk=512, search=bm25"),
     "gymnasium_worlds.py": ("", "CliffWalking-v1: 993 options"),
     "kernel_pipeline.py": ("--repeats 3 --epsilon 5", r"proven within [\d.]+ ms of the quickest of 36 plans"),
     "lab_plate.py": ("", r"After \d+ trials: the plan solvent="),
     "llm_workflow.py": ("--trials 60", r"within [\d.]+ of the best workflow"),
     "many_hosts.py": ("{postgres} --workers 2", r"proven within [\d.]+ of the best"),
     "optuna_side_by_side.py": ("--worlds 2", "surepath, one score at the end"),
+    "plate_rounds.py": ("", r"After \d+ trials: .* if effects add up"),
     "route.py": ("", r"proven within [\d.]+ minutes of the quickest"),
     "unknown_graph.py": ("", "short of the best"),
 }

@@ -54,7 +54,7 @@ def test_show_says_what_a_trial_costs_and_how_worth_is_counted(folder: Path) -> 
 
 
 def test_a_budget_ends_a_run_and_more_of_it_goes_on(folder: Path) -> None:
-    call("study", "create", "problem.json")
+    call("study", "create", "problem.json", "--dependence", "independent")
     program = "import sys; print({'small': 0.4, 'large': 1.0}[sys.argv[1]], {'short': 0.1, 'long': 0.7}[sys.argv[2]])"
     command = shlex.join([sys.executable, "-c", program.replace("{", "{{").replace("}", "}}")]) + " {model} {prompt}"
     found = data("study", "run", "--command", command, "--budget", "4")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ def running(folder: Path, *arguments: str, port: int = 0) -> Iterator[tuple[Any,
     """A command that serves, on a free port by default, with what it printed."""
     command = [sys.executable, "-m", "surepath", *arguments, "--port", str(port), "--json"]
     environment = {"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin"}
+    environment |= {name: value for name, value in os.environ.items() if name.startswith("SUREPATH_STORAGE")}
     process = subprocess.Popen(
         command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -48,7 +50,7 @@ def test_workers_use_it_until_it_is_interrupted(tmp_path: Path) -> None:
             trial = study.ask()
             study.tell(trial, score(trial.plan))
         page = urllib.request.urlopen(printed["address"], timeout=60).read().decode()
-        assert "/static/app.js" in page
+        assert "static/app.js" in page
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 130
@@ -59,7 +61,7 @@ def test_workers_use_it_until_it_is_interrupted(tmp_path: Path) -> None:
 def test_what_cannot_be_served_is_refused(tmp_path: Path) -> None:
     public = shell("serve", "study.db", "--host", "0.0.0.0", folder=tmp_path)
     assert public.returncode == 3
-    assert "0.0.0.0 can be reached from other machines: give --read-token or --write-token" in public.stderr
+    assert "0.0.0.0 can be reached from other machines: give --read-token, --write-token or --tokens" in public.stderr
     missing = shell("serve", "study.db", folder=tmp_path)
     assert missing.returncode in (3, 5)
     assert "there is no file study.db" in missing.stderr

@@ -15,6 +15,7 @@ from surepath.experiments.runner import RayBackend, run
 from surepath.experiments.spec import Spec
 from surepath.experiments.store import Store, read
 from tests.experiments.specs import small
+from tests.learners import functions
 
 pytest.importorskip("polars")
 ray = pytest.importorskip("ray")
@@ -90,3 +91,13 @@ def test_workers_import_nothing_from_the_working_directory(tmp_path: Path, monke
     run(spec, "out", on=RayBackend(workers=1))
     assert not (tmp_path / "ran").exists()
     assert read("out").height == 16
+
+
+def test_workers_import_a_rule_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rules_for_ray.py").write_text(Path(functions.__file__).read_text())
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    spec = Spec.from_dict(small(runs=2, learners=[{"name": "EPRL", "sampling": "rules_for_ray:widest"}]))
+    run(spec, tmp_path / "ray", on=RayBackend(workers=1))
+    run(spec, tmp_path / "threads", workers=1)
+    assert read(tmp_path / "ray").equals(read(tmp_path / "threads"))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numba
 import pytest
-from numba.core import config, event
+from numba.core import event
 
 from surepath.kernels.jit import Announcer
 from tests.kernels.compiled import compiled_only
@@ -56,36 +55,3 @@ def test_said_once_for_ours(announce: Callable[[str], None], capsys: pytest.Capt
     compile_one("surepath.kernels.somewhere")
     compile_one("surepath.learners.elsewhere")
     assert said(capsys) == ["surepath: compiling kernels, once"]
-
-
-def test_nothing_is_said_of_other_peoples_functions(
-    announce: Callable[[str], None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    announce("compiling kernels, once")
-    compile_one("surepathology.kernels")
-    compile_one("their.own")
-    assert said(capsys) == []
-
-
-class Heard(event.Listener):
-    """What the compiler's settings are while each function is compiled."""
-
-    def __init__(self) -> None:
-        self.at: list[tuple[int, Any, Any, bool]] = []
-
-    def on_start(self, event: Any) -> None:
-        self.at.append((int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE, gc.isenabled()))
-
-    def on_end(self, event: Any) -> None:
-        self.on_start(event)
-
-
-def test_numba_and_the_garbage_collector_are_left_alone() -> None:
-    usual = (int(config.OPT), config.LOOP_VECTORIZE, config.SLP_VECTORIZE, gc.isenabled())
-    listener = Heard()
-    event.register("numba:compile", listener)
-    try:
-        compile_one("surepath.kernels.somewhere")
-    finally:
-        event.unregister("numba:compile", listener)
-    assert listener.at == [usual] * 4

@@ -59,21 +59,6 @@ def test_asking_for_several_spreads_the_workers(cls: Any, options: dict[str, Any
 
 
 @challenger
-def test_asking_leaves_no_trace_but_what_is_under_way(cls: Any, options: dict[str, Any]) -> None:
-    rng = np.random.default_rng(3)
-    mdp = random_mdp(rng)
-    truth = rng.random(mdp.n_arcs)
-    one, other = cls(mdp, 0.05, 0.1, 0.1, **options), cls(mdp, 0.05, 0.1, 0.1, **options)
-    for learner in (one, other):
-        play(learner, truth, np.random.default_rng(0), 20)
-    if one.stopped:
-        return
-    for path in one.ask(5):
-        one.cancel(path)
-    assert answers(one) == answers(other)
-
-
-@challenger
 def test_the_first_steps_of_a_failed_trial_count(cls: Any, options: dict[str, Any]) -> None:
     learner = cls(families.chain(steps=3, options=2, seed=1).mdp, 0.1, 0.1, 0.5, missing="unrelated", **options)
     path = learner.ask()

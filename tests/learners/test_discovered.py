@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gymnasium
 import numpy as np
-import pytest
 
-from surepath import MDP, Challenger, families
-from surepath.model.adapters import Discovery, play
+from surepath import Challenger, families
+from surepath.model.adapters import Discovery
 
 
 def test_a_learner_goes_on_from_what_discovery_saw() -> None:
@@ -33,16 +31,3 @@ def test_a_learner_goes_on_from_what_discovery_saw() -> None:
         learner.tell(path, world.means[path] + 0.05 * rng.normal(size=mdp.horizon))
     assert learner.stopped
     assert world.regret_of(learner.recommend()) <= 0.1
-
-
-def test_a_learner_crosses_the_frozen_lake() -> None:
-    env = gymnasium.make("FrozenLake-v1", is_slippery=False)
-    mdp = MDP.from_gymnasium(env, 6)
-    learner = Challenger(mdp, epsilon=0.5, delta=0.05, sigma=0.05)
-    for _ in range(20_000):
-        if learner.stopped:
-            break
-        path = learner.ask()
-        learner.tell(path, play(env, mdp, path))
-    assert learner.stopped
-    assert play(env, mdp, learner.recommend()).sum() == pytest.approx(1.0)

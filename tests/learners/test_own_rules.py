@@ -91,6 +91,14 @@ def test_a_users_rules_decide_as_the_compiled_ones() -> None:
             assert python.stopped == compiled.stopped
 
 
+def test_a_users_rule_can_be_simulated() -> None:
+    instance = families.paper_random(seed=6)
+    with pytest.warns(UserWarning, match="Widest is a rule written in Python: about a millisecond an episode"):
+        python = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling=Widest()), instance, runs=2, seed=3)
+    compiled = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling="max-diameter"), instance, runs=2, seed=3)
+    assert python.to_dict() == compiled.to_dict()
+
+
 class NotAPath(SamplingRule):
     def choose(self, view: View) -> np.ndarray:
         return np.zeros(view.mdp.horizon, dtype=int)
@@ -132,7 +140,7 @@ class AtOnce(StoppingRule):
         (Fickle(), "Fickle: asked twice without news it gave two paths"),
         (Meddler(), "Meddler: ValueError: assignment destination is read-only"),
         (Hasty(), "of a best path while all intervals held"),
-        (WrongShape(), "WrongShape.eliminate must return bool"),
+        (WrongShape(), "WrongShape must return bool"),
         (AtOnce(), "AtOnce: it stopped on a path"),
     ],
 )

@@ -25,17 +25,6 @@ MDP_OF_3 = MDP.from_edges([(h, "s", a, "s") for h in range(3) for a in "xy"])
 PATH = np.array([0, 2, 4])
 
 
-def named(known: float | None = None) -> MDP:
-    rows: list[dict[str, Any]] = [
-        {"stage": h, "state": "s", "action": a, "next_state": "s"} for h in range(3) for a in "xy"
-    ]
-    if known is not None:
-        rows[2] |= {"known": known}
-    plain = MDP.from_edges(rows)
-    fields = plain.__reduce__()[1][0]
-    return MDP(**{**fields, "step_labels": ("chunk", "retrieve", "answer")})
-
-
 @pytest.mark.parametrize(
     "rewards",
     [
@@ -118,32 +107,6 @@ def test_a_prefix_says_that_the_trial_failed_there() -> None:
     assert read_rewards(MDP_OF_3, PATH, [0.5]).tolist() == [0.5]
     assert read_rewards(MDP_OF_3, PATH, {}).shape == (0,)
     assert read_rewards(MDP_OF_3, PATH, {1: 0.25, 0: 0.5}).tolist() == [0.5, 0.25]
-
-
-def test_steps_go_by_their_names() -> None:
-    mdp = named()
-    assert read_rewards(mdp, PATH, {"answer": 3, "chunk": 1, 1: 2}).tolist() == [1, 2, 3]
-    with pytest.raises(RewardError, match=re.escape("no step is called 'anwser' (did you mean \"answer\"?)")):
-        read_rewards(mdp, PATH, {"anwser": 1.0})
-    with pytest.raises(RewardError, match=re.escape("name step 'answer' but not step 'chunk'")):
-        read_rewards(mdp, PATH, {"answer": 3})
-    with pytest.raises(RewardError, match=re.escape("the score of step 'retrieve' is nan")):
-        read_rewards(mdp, PATH, [1, np.nan, 1])
-
-
-def test_known_rewards_overrule_what_is_told() -> None:
-    mdp = named(known=0.25)
-    for rewards in ([1, np.nan, 3], [1, np.inf, 3], [1, 7, 3], {"chunk": 1, "answer": 3}):
-        assert read_rewards(mdp, PATH, rewards).tolist() == [1, 0.25, 3]
-    last = MDP.from_edges(
-        [
-            {"stage": 0, "state": "s", "action": "x", "next_state": "s"},
-            {"stage": 1, "state": "s", "action": "x", "known": 2.0},
-        ]
-    )
-    assert read_rewards(last, np.array([0, 1]), {0: 1.0}).tolist() == [1.0, 2.0]  # nothing was left to see
-    assert read_rewards(last, np.array([0, 1]), [1.0]).tolist() == [1.0]
-    assert read_rewards(last, np.array([0, 1]), {}).tolist() == []
 
 
 def test_a_declared_range_is_kept() -> None:

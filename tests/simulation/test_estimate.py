@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, Bounded, Instance, families
 from surepath.errors import SettingError
-from surepath.simulation.estimate import WORST_NOISE, Estimate, estimate
+from surepath.simulation.estimate import WORST_NOISE, estimate
 
 GRAPH = families.chain(3, 2).mdp
 
@@ -18,14 +18,6 @@ def test_challenger_is_expected_to_need_far_fewer() -> None:
     assert len(guess.trials["EPRL"]) == 8
     assert 5 * guess.quantile("Challenger", 0.5) < guess.quantile("EPRL", 0.5)
     assert guess.quantile("Challenger", 0.1) <= guess.quantile("Challenger", 0.5) <= guess.quantile("Challenger", 0.9)
-
-
-def test_a_world_does_not_depend_on_how_many_there_are() -> None:
-    few, many = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=2, seed=5), estimate(GRAPH, 0.3, 0.1, 0.2, worlds=4, seed=5)
-    assert few.trials["Challenger"].tolist() == many.trials["Challenger"][:2].tolist()
-    assert estimate(GRAPH, 0.3, 0.1, 0.2, worlds=4, seed=6).trials["Challenger"].tolist() != (
-        many.trials["Challenger"].tolist()
-    )
 
 
 def test_scaling_means_noise_and_epsilon_together_changes_nothing() -> None:
@@ -52,25 +44,6 @@ def test_the_declared_range_is_taken_where_there_is_one() -> None:
     assert estimate(mdp, 2.0, 0.1, 0.5, worlds=1, spread=(-1.0, 1.0)).worlds.low.tolist() == [-1.0] * n
 
 
-def test_cut_runs_make_quantiles_infinite() -> None:
-    guess = estimate(GRAPH, 0.3, 0.1, 1.0, worlds=2, budget=20)
-    assert guess.censored["EPRL"].all()
-    assert guess.quantile("EPRL", 0.1) == np.inf
-    mixed = Estimate({"EPRL": np.array([10, 20, 20])}, {"EPRL": np.array([False, True, True])}, guess.worlds, [], {})
-    assert mixed.quantile("EPRL", 0.0) == 10
-    assert mixed.quantile("EPRL", 0.5) == np.inf
-
-
-def test_enough_time_changes_nothing() -> None:
-    free, timed = (estimate(GRAPH, 0.3, 0.1, 0.2, worlds=4, seconds=seconds) for seconds in (None, 600.0))
-    for name in ("Challenger", "EPRL"):
-        assert free.trials[name].tolist() == timed.trials[name].tolist()
-        assert free.censored[name].tolist() == timed.censored[name].tolist()
-    assert not timed.settings["out_of_time"]
-    cut, timed_cut = (estimate(GRAPH, 0.3, 0.1, 1.0, worlds=2, budget=20, seconds=s) for s in (None, 600.0))
-    assert cut.trials["EPRL"].tolist() == timed_cut.trials["EPRL"].tolist() == [20, 20]
-
-
 def test_time_that_runs_out_is_said_and_bounds_what_was_seen() -> None:
     """A hundred thousand arcs, of which a hundred trials do not see a tenth: nobody is done in two seconds."""
     mdp = families.layered(1000, 10, 10).mdp
@@ -83,12 +56,6 @@ def test_time_that_runs_out_is_said_and_bounds_what_was_seen() -> None:
     assert guess.at_least("Challenger", 0.5) == guess.trials["Challenger"][0] >= 1
     assert seen == []
     assert estimate(mdp, 0.01, 0.1, 1.0, worlds=3, seconds=0.0).trials["Challenger"].tolist() == [0]
-
-
-def test_progress_counts_the_worlds() -> None:
-    seen: list[tuple[int, int]] = []
-    estimate(GRAPH, 0.3, 0.1, 0.2, worlds=3, progress=lambda done, all: seen.append((done, all)))
-    assert seen == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_the_curve_answers_both_questions() -> None:

@@ -1,13 +1,22 @@
-"""simulate: rows, seeds, workers and epsilons."""
+"""Many runs: one after the other, in threads, called off."""
 
 from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+import warnings
 
 import numpy as np
 import pytest
 
-from surepath import EPRL, Drawn, Instance, families, simulate
+from surepath import EPRL, MDP, Drawn, Gaussian, Instance, families, simulate
 from surepath.errors import SettingError
-from surepath.simulation.simulate import different_rows
+from surepath.learners.runs import Cancelled, raise_if_cancelled
+from surepath.simulation.simulate import different_rows, play_all
+
+# simulate: rows, seeds, workers and epsilons --------------------------------------------------------------------------
 
 MAX_DIAMETER = {"name": "EPRL", "delta": 0.1, "sampling": "max-diameter", "elimination": "both"}
 BPI = {"name": "BPIUCRL", "delta": 0.1}
@@ -93,3 +102,102 @@ def test_the_paths_that_differ_are_found_whatever_their_length(arcs: int, horizo
     first, which = different_rows(path, arcs + 1)
     assert path[first[which]].tolist() == path.tolist()
     assert len(first) == len(np.unique(path, axis=0))
+
+
+# Runs over threads: order, errors, Ctrl-C, progress -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_records_come_in_order_whoever_played_them(workers: int) -> None:
+    told: list[int] = []
+
+    def some(first: int, count: int) -> list[int]:
+        time.sleep(0.002 * (first % 3))
+        return [10 * i for i in range(first, first + count)]
+
+    records = play_all(some, 230, workers, told.append)
+    assert [x for record in records for x in record] == [10 * i for i in range(230)]
+    assert len(records) < 100  # short runs are played many at a time
+    assert told == sorted(told)
+    assert told[-1] == 230
+
+
+def test_an_error_calls_off_the_other_runs() -> None:
+    ended: list[str] = []
+    begun = time.monotonic()
+
+    def some(first: int, count: int) -> None:
+        if first == 1:
+            raise ValueError("run 1")
+        try:
+            while True:
+                time.sleep(0.001)
+                raise_if_cancelled()
+        except Cancelled:
+            ended.append("halted")
+            raise
+
+    with pytest.raises(ValueError, match="run 1"):
+        play_all(some, 1000, 2, lambda done: None)
+    assert ended == ["halted"]
+    assert time.monotonic() - begun < 30
+
+
+ENDLESS_RUNS = {
+    "EPRL": ({"name": "EPRL", "elimination": "none"}, families.paper_random()),
+    "Challenger": ({"name": "Challenger"}, Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 0.0]))),  # a tie
+}
+
+
+@pytest.mark.parametrize("learner", ENDLESS_RUNS)
+def test_an_error_in_the_users_progress_function_ends_the_runs(learner: str) -> None:
+    def stop(done: int, runs: int) -> None:
+        raise RuntimeError("enough")
+
+    begun = time.monotonic()
+    spec, instance = ENDLESS_RUNS[learner]
+    with pytest.raises(RuntimeError, match="enough"):
+        simulate({**spec, "epsilon": 0.0, "delta": 0.1}, instance, 40, seed=0, workers=2, budget=10**12, progress=stop)
+    assert time.monotonic() - begun < 30
+
+
+ENDLESS = """
+from surepath import families, simulate
+spec = {"name": "EPRL", "epsilon": 0.0, "delta": 0.1, "elimination": "none", "sampling": "max-diameter"}
+say = lambda done, runs: print("playing", flush=True)
+simulate(spec, families.paper_random(), runs=40, seed=0, workers=2, budget=10**12, progress=say)
+"""
+
+
+def test_ctrl_c_ends_long_runs_soon() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "playing\n"
+    process.send_signal(signal.SIGINT)
+    begun = time.monotonic()
+    _, said = process.communicate(timeout=60)
+    assert time.monotonic() - begun < 20
+    assert "KeyboardInterrupt" in said
+
+
+@pytest.mark.parametrize("name", ["Challenger", "EPRL", "BPIUCRL", "Uniform", "WholePlan", "Design"])
+def test_runs_are_seen_along_the_way(name: str) -> None:
+    instance = families.chain(3, 2, sigma=0.5)
+    spec = {"name": name, "epsilon": 0.3, "delta": 0.1}
+    found = simulate(spec, instance, 4, 7, budget=60, along=[10, 60])
+    assert found.along[60] is found
+    alone = simulate(spec, instance, 4, 7, budget=10)
+    assert found.along[10].to_dict() == alone.to_dict()
+    assert (found.along[10].tau <= 10).all()
+    assert (found.gap <= found.along[10].gap).mean() >= 0.5
+
+
+def test_a_budget_with_epsilon_zero_is_warned_of() -> None:
+    instance = families.chain(3, 2, sigma=0.5)
+    with pytest.warns(UserWarning, match="epsilon 0 asks for the best plan itself: of 20 trials, many go to plans"):
+        simulate({"name": "Challenger", "epsilon": 0.0, "delta": 0.1}, instance, 2, 7, budget=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        simulate({"name": "Challenger", "epsilon": 0.1, "delta": 0.1}, instance, 2, 7, budget=20)

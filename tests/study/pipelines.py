@@ -24,9 +24,11 @@ def means_of(mdp: MDP, seed: int = 0) -> np.ndarray:
 
 
 def new_study(storage: Any = None, **options: Any) -> Study:
-    """A study of the pipeline in memory."""
+    """A study of the pipeline in memory, whose scores are independent unless something else is said."""
     problem = options.pop("problem", None) or pipeline()
     settings = {"epsilon": 0.3, "delta": 0.1, **options}
+    if "dependence" not in (options["learner"] if isinstance(options.get("learner"), dict) else {}):
+        settings.setdefault("dependence", "independent")
     return Study.create(problem, storage=Storage("memory") if storage is None else storage, **settings)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,11 @@ import pytest
 
 from surepath import MDP, Study
 from surepath._checks import rounded_up
-from surepath.errors import CertificateError
-from surepath.study.certificate import Certificate, verify, write_certificate
+from surepath.errors import CertificateError, SettingError, StudyError
+from surepath.study.certificate import Certificate, verify
 from surepath.study.storage import Storage
 from surepath.verify.file import assumptions, content_hash, statement
-from tests.study.pipelines import SIGMA, new_study, pipeline, play
+from tests.study.pipelines import new_study, pipeline, play
 from tests.verify.tools import mended
 
 
@@ -167,22 +165,6 @@ def test_minimized_scores_and_worst_scores_of_failures_are_put_in_words() -> Non
     assert verify(certificate, storage=study.storage).answer == "yes"
 
 
-def test_warnings_say_what_to_do() -> None:
-    study = new_study(problem=pipeline(sigma=0.001), epsilon=0.01)
-    play(study, trials=400)
-    certificate = study.certificate()
-    assert certificate["warnings"]
-    assert certificate["warnings"][0]["advice"].startswith("declare a larger sigma")
-    assert verify(certificate, storage=study.storage).answer == "in doubt"
-
-
-def test_the_hash_does_not_depend_on_the_order_of_keys() -> None:
-    study = new_study()
-    content = write_certificate(study).to_dict()
-    turned = dict(reversed(list(content.items())))
-    assert content_hash(turned) == content["sha256"] == content_hash(content)
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [
@@ -210,16 +192,6 @@ def test_a_missing_file_is_refused_in_words(tmp_path: Path) -> None:
         Certificate.load(tmp_path / "nowhere.json")
 
 
-def test_numbers_survive_the_file_exactly(tmp_path: Path) -> None:
-    mdp = MDP.from_steps({"a": [1, 2]}, sigma=SIGMA / 3)
-    study = new_study(problem=mdp, epsilon=0.1)
-    play(study)
-    study.certificate().save(tmp_path / "c.json")
-    content = json.loads((tmp_path / "c.json").read_text())
-    assert content["evidence"]["sums"] == study.learner._sums.tolist()
-    assert content["settings"]["sigma"] == [SIGMA / 3] * 2
-
-
 # The assumptions that it lists are all that its proof rests on --------------------------------------------------------
 
 STEPS = {"model": ["a", "b", "c", "d"]}
@@ -234,31 +206,6 @@ def certificate_of(mdp: MDP, **settings: Any) -> tuple[Study, dict[str, Any]]:
     return study, study.certificate().to_dict()
 
 
-def noise_in(content: dict[str, Any]) -> str:
-    return str(content["assumptions"][1])
-
-
-@pytest.mark.parametrize("noise", ["betting", "bernstein"])
-def test_a_sigma_that_counts_beside_a_range_is_an_assumption(noise: str) -> None:
-    """Coins with a sigma of 0.01 declared too: two trials of them prove the best by that sigma, not by a range."""
-    study, content = certificate_of(MDP.from_steps(STEPS, sigma=0.01, reward_range=(0, 1)), noise=noise)
-    assert re.search(r"noise of a score of 4 options is sub-Gaussian .* \(0\.01\)", noise_in(content))
-    assert verify(content, storage=study.storage).answer == "yes"
-    given = certificate_of(MDP.from_steps(STEPS, reward_range=(0, 1)), noise=noise, sigma=[0.5, 0.02, 0.5, 0.5])[1]
-    assert re.search(r"a score of 1 options is sub-Gaussian .* \(0\.02\)", noise_in(given))
-
-
-@pytest.mark.parametrize("sigma", [None, 0.5, 0.7])
-def test_half_the_range_and_more_follows_from_the_range(sigma: float | None) -> None:
-    content = certificate_of(MDP.from_steps(STEPS, sigma=sigma, reward_range=(0, 1)), noise="bernstein")[1]
-    assert noise_in(content).endswith("and nothing else is assumed of its noise.")
-
-
-def test_options_without_noise_are_named() -> None:
-    content = certificate_of(MDP.from_steps(STEPS), sigma=[0.0, 0.5, 0.5, 0.5])[1]
-    assert "1 options are declared to have no noise at all" in noise_in(content)
-
-
 @pytest.mark.parametrize("sigma", [-0.1, [0.1, -1.0, 0.1, 0.1]])
 def test_a_sigma_below_zero_proves_nothing(sigma: Any) -> None:
     mdp = MDP.from_steps(STEPS)
@@ -266,3 +213,36 @@ def test_a_sigma_below_zero_proves_nothing(sigma: Any) -> None:
     content["settings"]["sigma"] = sigma
     content["assumptions"] = assumptions(content, mdp)
     assert verify(mended(content)).answer == "no"
+
+
+# Copies ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_of_independent_scores_is_read_again_as_one_of_any_dependence() -> None:
+    study = new_study(dependence="independent")
+    play(study)
+    copy = study.copy("again", dependence="any")
+    assert copy.learner.dependence == "any"
+    assert copy.learner.episodes == len(study)
+    assert copy.learner.visits.tolist() == study.learner.visits.tolist()
+    assert copy.certified_gap > study.certified_gap  # the same trials prove less
+    play(copy)
+    assert verify(copy.certificate(), storage=copy.storage, name="again").answer == "yes"
+    assert study.copy("same").certified_gap == study.certified_gap
+    with pytest.raises(SettingError, match="no matter of choice once there are trials"):
+        copy.copy("back", dependence="independent")
+    with pytest.raises(StudyError, match="already exists here; choose another name"):
+        study.copy("again")
+
+
+def test_a_log_with_broken_trials_is_read_again_only_where_scores_have_ranges() -> None:
+    for ends, fits in ((None, False), ((-2, 2), True)):
+        study = new_study(problem=pipeline(reward_range=ends), dependence="independent")
+        study.fail(study.ask(), [0.5])
+        if fits:
+            assert study.copy("again", dependence="any").learner._seen.missing.sum() == 2
+        else:
+            with pytest.raises(StudyError, match=r"trial 1 broke off after 1 scores: .* only if all its trials are wh"):
+                study.copy("again", dependence="any")
+    with pytest.raises(SettingError, match='sigma="unknown" needs dependence="independent"'):
+        new_study(sigma="unknown", dependence="independent").copy("again", dependence="any")

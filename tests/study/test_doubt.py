@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath import MDP, Study
+from surepath import Study
 from surepath._checks import rounded_up
 from surepath.study.certificate import verify
 from surepath.study.status import html_page, status_in_words
@@ -82,16 +82,6 @@ def test_a_certificate_with_warnings_is_in_doubt_and_its_warnings_cannot_be_chan
     assert verify(mended(other), storage=study.storage).answer == "no"
 
 
-def test_trials_told_after_the_certificate_was_written_can_put_it_in_doubt() -> None:
-    study = new_study(problem=pipeline(sigma=0.1), epsilon=0.3)
-    play(study)
-    certificate = study.certificate()
-    assert verify(certificate, storage=study.storage).answer == "yes"
-    study.import_trials([(study.best_plan, [0.1, 0.2, 0.3]), (study.best_plan, [1.6, 1.7, 1.1])] * 20)
-    assert verify(certificate, storage=study.storage).answer == "in doubt"
-    assert verify(study.certificate(), storage=study.storage).answer == "in doubt"
-
-
 def test_noisy_scores_declared_exact_prove_nothing_without_doubt(caplog: pytest.LogCaptureFixture) -> None:
     rng = np.random.default_rng(0)
     study = Study.create(pipeline(sigma=0.0), storage="memory", epsilon=0.1, delta=0.1)
@@ -128,14 +118,6 @@ def test_a_gap_that_the_ranges_alone_allow_is_no_proof() -> None:
         wide.tell(wide.ask(), [0.5, 0.5, 0.5])
         play_out += 1
     assert wide.certified_gap <= 5.0  # asked for that much, it is an answer
-
-
-def test_known_scores_and_costs_count_in_what_ranges_allow() -> None:
-    from surepath.learners.runs import range_gap
-
-    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, reward_range=(0.0, 2.0), direction="minimize")
-    assert range_gap(mdp, mdp.path({"a": "x", "b": "u"})) == 4.0
-    assert range_gap(pipeline(), np.array([0, 2, 5])) == np.inf
 
 
 def test_statements_write_the_gap_briefly_and_never_too_small() -> None:

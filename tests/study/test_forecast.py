@@ -54,24 +54,6 @@ def test_options_without_a_range_stand_beside_those_with_one() -> None:
         study.tell(trial, np.where(mdp.is_known[trial.path], 0.0, 20.0 + rng.standard_normal(mdp.horizon)))
 
 
-def test_a_study_without_any_result_has_one_too() -> None:
-    for problem in (pipeline(), pipeline(sigma=None, reward_range=(0.0, 1.0), direction="minimize")):
-        study = new_study(problem=problem, epsilon=1.5)
-        guess = forecast(study, draws=2, seconds=60.0)
-        assert guess.trials_left() > 3
-        assert np.isinf(guess.certified_gap)
-        assert "from nothing" in str(guess)
-
-
-@pytest.mark.parametrize("noise", [pytest.param("bernstein", marks=pytest.mark.rare), "betting", "unknown"])
-def test_learners_that_find_out_the_noise_have_one_too(noise: str) -> None:
-    mdp = pipeline() if noise == "unknown" else pipeline(sigma=None, reward_range=(-2.0, 2.0))
-    learner = {"name": "challenger"} if noise == "unknown" else {"name": "challenger", "noise": noise}
-    study = new_study(problem=mdp, learner=learner, sigma="unknown" if noise == "unknown" else None, epsilon=0.5)
-    play(study, trials=12)
-    assert np.isfinite(forecast(study, draws=2, seconds=60.0).trials_left())
-
-
 def test_it_says_when_it_was_cut_short() -> None:
     study = new_study(epsilon=0.0001, problem=pipeline(sigma=50.0))
     play(study, trials=15)

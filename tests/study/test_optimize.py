@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from surepath import MDP, Study
 from surepath.errors import RewardError, SettingError
 from surepath.study.performing import Outcome, yields
 from tests.study.worlds import BEST, NEVER, SCORE, bounded, new_study, rows, scores, states
@@ -176,3 +177,9 @@ def test_generators_are_known_in_every_dress() -> None:
     generators: list[Any] = [yielding, Method().play, Method(), functools.partial(functools.partial(yielding))]
     others: list[Any] = [scores, functools.partial(scores), print, Method]
     assert [yields(function) for function in generators + others] == [True] * 4 + [False] * 4
+
+
+def test_a_number_of_trials_with_epsilon_zero_is_warned_of() -> None:
+    mdp = MDP.from_steps({"a": ["x", "y"]}, sigma=0.1)
+    with Study.create(mdp, "memory", epsilon=0.0, delta=0.1) as study, pytest.warns(UserWarning, match="of 2 trials"):
+        study.optimize(lambda plan: [0.5], n_trials=2, progress=False)

@@ -100,19 +100,6 @@ def _shared() -> tuple[Storage, Study]:
     return _place[0], _place[1]
 
 
-@pytest.mark.parametrize("number", [0, -1, 2, 10**30, 1.0, "1", None, True, float("nan"), np.float64(1)])
-def test_what_is_no_trial_is_refused(opening: Any, number: Any) -> None:
-    study = new_study(opening())
-    study.ask()
-    before = everything(study.storage)
-    for call in (lambda n: study.tell(n, [0.1, 0.2, 0.3]), study.fail, study.cancel, study.renew):
-        with pytest.raises(SurepathError):
-            call(number)
-    assert everything(study.storage) == before
-    assert study.tell(np.int64(1), [0.1, 0.2, 0.3]) == "told"  # type: ignore[arg-type]
-    assert everything(study.storage)[0][0].number == 1
-
-
 @pytest.mark.parametrize("text", ["\0", "a\0b", "\ud800", "x" * 5000, "\U0001f600\n\t'\"%s{}", ""])
 def test_any_remark_is_kept_and_names_are_checked(opening: Any, text: str) -> None:
     study = new_study(opening())
@@ -129,27 +116,3 @@ def test_any_remark_is_kept_and_names_are_checked(opening: Any, text: str) -> No
     with pytest.raises(SurepathError, match="printable text"):
         study.ask(request=text)
     assert everything(study.storage) == before
-
-
-@pytest.mark.parametrize("epsilon", ["small", None, float("nan"), -0.1, [0.1], 10**400, 0.02])
-def test_what_is_no_epsilon_is_refused(epsilon: Any) -> None:
-    place = Storage("memory")
-    study = new_study(place)
-    before = everything(place)
-    with pytest.raises(SurepathError):
-        study.tighten(epsilon)
-    assert everything(place) == before
-
-
-@pytest.mark.parametrize(
-    "plan", [{}, {"first": "a"}, {"first": "z", "second": "c", "third": "a"}, [0], [0, 0, 0], "a", None]
-)
-def test_what_is_no_plan_is_refused(plan: Any) -> None:
-    place = Storage("memory")
-    study = new_study(place)
-    before = everything(place)
-    with pytest.raises(SurepathError):
-        study.enqueue(plan)
-    with pytest.raises(SurepathError):
-        study.import_trials([(plan, [0.1, 0.2, 0.3])])
-    assert everything(place) == before

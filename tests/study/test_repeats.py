@@ -118,34 +118,6 @@ def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.Monkey
     assert study._fold.digest == other._fold.digest
 
 
-def test_threads_share_a_study() -> None:
-    import threading
-
-    study = new_study(Storage("memory"), ENDLESS, epsilon=0.001)
-    errors: list[BaseException] = []
-    numbers: list[int] = []
-
-    def work() -> None:
-        try:
-            for _ in range(15):
-                trial = study.ask()
-                numbers.append(trial.number)
-                study.tell(trial, rewards_of(trial))
-                assert study.certified_gap > 0
-                assert study.best_plan
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert errors == []
-    assert sorted(numbers) == list(range(1, 61))
-    assert study.learner.visits.sum() == 180
-
-
 def poisoned(content: bytes, kind: str) -> bytes:
     from surepath.study.storage import decode_tree, encode_tree
 

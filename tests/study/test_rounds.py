@@ -18,6 +18,7 @@ from surepath.learners.rounds.learner import Rounds
 from surepath.study.certificate import verify
 from surepath.study.rounds import MOST_FAILURES
 from surepath.study.storage import Storage
+from surepath.verify.file import assumptions, content_hash
 from tests.study.conftest import Clock
 
 STEPS = {"model": ["small", "large"], "prompt": ["short", "long", "cot"], "search": ["bm25", "dense"]}
@@ -172,3 +173,38 @@ def test_a_round_is_a_plate_on_a_sheet_and_threads_share_it(tmp_path: Path) -> N
     study.optimize(value, n_jobs=3)
     assert study.best_plan == {"model": "large", "prompt": "cot", "search": "dense"}
     assert study.certified_gap <= 0.06
+
+
+def test_the_answer_is_confirmed_in_fresh_plays_whatever_the_model(tmp_path: Path) -> None:
+    study, rng = new(), np.random.default_rng(3)
+
+    def play(plan: Any) -> float:
+        return value(plan) + 0.05 * float(rng.normal())
+
+    with pytest.raises(StudyError, match=re.escape("confirm() plays the proven plan against rivals, and the study is")):
+        study.confirm(play, margin=0.04)
+    study.optimize(play)
+    today = {"model": "small", "prompt": "short", "search": "bm25"}
+    assert value(study.best_plan) - value(today) > 0.1
+    with pytest.raises(ZeroDivisionError):
+        study.confirm(lambda plan: 1 / 0, margin=0.04, rivals=[today])  # it was begun: the certificate says so
+    found = study.confirm(play, margin=0.04, rivals=[today], delta=0.05)
+    assert found.plays == 19  # 4 sigma^2 log(1 / delta) / margin^2, rounded up
+    assert 0.04 < found.at_least[0] <= value(study.best_plan) - value(today)
+    assert str(found).startswith("Whatever the model, by 19 fresh plays of each: better than model=small, prompt=short")
+    closest = study.confirm(play, margin=0.1)
+    assert 1 <= len(closest.rivals) <= 3
+    certificate = study.certificate()
+    said = certificate["assumptions"]
+    assert sum(str(found) in one for one in said) == 1
+    assert sum("A confirmation was begun and not finished" in one for one in said) == 1
+    study.export(tmp_path / "log.jsonl")
+    assert verify(certificate, log=tmp_path / "log.jsonl").answer == "yes"
+    assert Study.from_export(tmp_path / "log.jsonl", "memory").digest == study.digest
+    content = certificate.to_dict()
+    content["actions"][2]["content"]["scores"][0][0] += 1.0
+    content["assumptions"] = assumptions(content, study.mdp)
+    changed = {**content, "sha256": content_hash(content)}
+    assert verify(changed, log=tmp_path / "log.jsonl").answer == "no"
+    content["actions"][2]["content"]["scores"][0].pop()
+    assert "other plays than were fixed before" in str(verify({**content, "sha256": content_hash(content)}))

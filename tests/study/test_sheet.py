@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import MDP, Study
-from surepath.errors import ConflictError, RewardError, StudyError, SurepathError
+from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.study.certificate import verify
 from surepath.study.sheets import import_past, read_past, read_sheet, read_table, sheet_text
 from surepath.study.storage import Storage
-from surepath.study.telling import Result
 from tests.study.worlds import STEPS, new_study
 
 HEAD = "number,plan.model,plan.prompt,score.model,score.prompt\n"
@@ -131,12 +130,6 @@ def test_other_encodings_are_refused_with_the_way_out(tmp_path: Path, data: byte
         read_table(tmp_path / "plate.csv")
 
 
-def test_a_sheet_without_plans_says_so() -> None:
-    study, text = asked(2)
-    assert read_sheet(study.mdp, text, "plate.csv").plans
-    assert not read_sheet(study.mdp, "number,score.model,score.prompt\n1,0.5,0.5\n", "plate.csv").plans
-
-
 def test_one_score_at_the_end_has_a_column_for_every_step_and_one_score() -> None:
     mdp = MDP.from_steps(STEPS, sigma=0.1, scores="end")
     study = new_study(mdp=mdp, epsilon=1e-6)
@@ -161,13 +154,6 @@ def test_one_score_at_the_end_is_verified_by_an_exported_table(tmp_path: Path) -
     assert verify(certificate, log=file).answer == "yes"
     file.write_text("\n".join([head, *rows[:-1], rows[-1].removesuffix("0.5") + "0.25"]))
     assert verify(certificate, log=file).answer == "no"
-
-
-def test_lines_are_counted_through_quoted_line_breaks() -> None:
-    study, _ = asked(2)
-    text = 'number,score.model,score.prompt,note\n1,0.5,0.5,"two\nlines"\n2,x,0.5,\n'
-    with pytest.raises(RewardError, match=r"plate\.csv, line 4: score\.model"):
-        tell(study, text)
 
 
 def test_known_scores_are_filled_in() -> None:
@@ -201,13 +187,6 @@ def test_a_late_sheet_is_kept() -> None:
     assert tell(study, filled)[0] == ["told"]
     assert tell(study, filled)[0] == ["repeated"]
     assert states(study) == ["complete"]
-
-
-def test_results_of_a_program() -> None:
-    study, _ = asked(2)
-    assert study.tell_many([Result(1, [0.5, 0.5]), Result(2, [0.5], failed=True, note="why")]) == ["told", "told"]
-    with pytest.raises(ConflictError, match=r"^trial 1 was"):
-        study.tell_many([Result(1, [0.5, 0.6])])
 
 
 # Past results ------------------------------------------------------------------------------------------------------
@@ -261,15 +240,6 @@ def test_a_file_that_grew_is_refused(tmp_path: Path, opening: Callable[[], Stora
     assert import_past(study, file).imported == 1
     assert import_past(study, file).repeated == 1
     assert import_past(study, file, again=True).imported == 1
-
-
-def test_equal_rows_are_counted_when_files_are_compared(tmp_path: Path) -> None:
-    study, plan = new_study(epsilon=1e-6), {"model": "large", "prompt": "long"}
-    assert study.import_trials([(plan, [1, 0]), (plan, [1, 0]), (plan, [1, 1])]) == 3
-    assert study.import_trials([(plan, [1, 0]), (plan, [1, 1]), (plan, [0, 1])]) == 3  # 1 and 0 twice, then once
-    with pytest.raises(StudyError, match=r"all 3 results are in the log already, from an earlier import.*again=True"):
-        study.import_trials([(plan, [1, 1]), (plan, [1, 0]), (plan, [1, 0])])
-    assert study.import_trials([(plan, [1, 1]), (plan, [1, 0]), (plan, [1, 0])], again=True) == 3
 
 
 @pytest.mark.parametrize("late", [False, True])

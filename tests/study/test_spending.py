@@ -203,7 +203,7 @@ def test_the_certificate_says_what_was_spent_and_is_checked(tmp_path: Path) -> N
     assert verify(certificate, storage=study.storage, name="s").holds
     forged = certificate.to_dict()
     forged["trials"]["spent"] = said - 1.0
-    forged["statement"] = str(certificate).replace(f"{said:.10g}", f"{said - 1.0:.10g}")
+    forged["statement"] = str(certificate).replace(f"cost {said:.10g}", f"cost {said - 1.0:.10g}")
     forged["sha256"] = content_hash(forged)
     assert verify(Certificate(forged)).holds  # the file alone cannot show it
     found = verify(Certificate(forged), storage=study.storage, name="s")

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, text
 
 from surepath.errors import StorageError, StudyError
 from surepath.study.storage import Storage
-from surepath.study.tables import build_tables, check_schema, open_engine, read_url, version
+from surepath.study.tables import PENDING_WRITE, build_tables, check_schema, open_engine, read_url, version
 from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
 from tests.study.conftest import Clock
 
@@ -322,7 +322,7 @@ def test_a_schema_of_another_version_is_refused_in_words(url: str) -> None:
 
 
 def test_tables_built_in_part_leave_nothing(url: str) -> None:
-    engine = open_engine(read_url(url))
+    engine = open_engine(read_url(url)).execution_options(**{PENDING_WRITE: True})
     with pytest.raises(ZeroDivisionError), engine.begin() as connection:  # noqa: PT012
         build_tables(connection)
         1 / 0

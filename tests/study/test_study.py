@@ -213,7 +213,7 @@ def test_a_plan_that_kills_its_worker_is_not_assigned_for_ever(place: Any) -> No
 
 
 def test_a_failed_trial_keeps_what_it_had_seen(place: Any) -> None:
-    study = new(place[0])
+    study = new(place[0], missing="unrelated")
     trial = study.ask()
     assert study.fail(trial, [0.7], note="timeout") == "told"
     assert study.learner.visits.sum() == 1

@@ -1,18 +1,21 @@
-"""Each bound against its formula, one arc at a time; its conditions; its messages."""
+"""Lower and upper bounds: enumerated, by other programs, and at the ends of their range."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP, Gaussian, Instance
+from surepath import MDP, Bernoulli, Bounded, Design, Drawn, Empirical, Gaussian, Instance, families, simulate, theory
 from surepath.errors import ProblemError, SettingError
+from surepath.experiments.figures.hard import REFUTED
 from surepath.theory import (
+    divergence_lower_bound,
     gap_complexity,
     is_tree,
     lower_bound,
@@ -22,9 +25,16 @@ from surepath.theory import (
     worst_case_lower_bound,
     worst_case_upper_bound,
 )
+from surepath.theory.bounds import atoms, bounded, kl, nearest, shifts
+from surepath.theory.gaps import checked_case
+from surepath.theory.summary import summarize
 from tests.naive import bounds as naive
+from tests.naive.divergence import least_change, nearest_on_a_grid
 from tests.naive.flows import least_episodes
+from tests.naive.paths import all_paths
 from tests.strategies import arc_values, mdps
+
+# Each bound against its formula, one arc at a time; its conditions; its messages --------------------------------------
 
 seeds = st.integers(0, 2**32 - 1)
 epsilons = st.sampled_from([0.25, 0.5, 0.75, 1.0, 3.0])
@@ -192,3 +202,192 @@ def test_worst_cases() -> None:
 def test_messages(call: Callable[[], object], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(Instance(MDP.from_arrays([[[0, 0]], [[0, 0]]]), Gaussian(np.arange(4.0))))  # type: ignore[call-arg]
+
+
+# Theorem 1 by divergences: least changes against a list of paths, divergences against convex programs, laws -----------
+
+divergence_bound_epsilons = st.sampled_from([0.25, 0.5, 0.75, 1.0])
+
+
+@settings(max_examples=60, deadline=None)
+@given(mdps(max_horizon=3), seeds, divergence_bound_epsilons)
+def test_the_changes_are_the_least_that_decide_the_answer(mdp: MDP, seed: int, epsilon: float) -> None:
+    means = arc_values(mdp, seed, "ties")
+    up, down = shifts(checked_case(Instance(mdp, Gaussian(means)), epsilon, 0.1))
+    for arc in range(mdp.n_arcs):
+        least = least_change(mdp, means, epsilon, arc, through=True)
+        alone = np.isinf(up[arc])
+        assert least == pytest.approx(0.0 if alone else up[arc], abs=1e-9)
+        assert least_change(mdp, means, epsilon, arc, through=False) == pytest.approx(down[arc], abs=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(mdps(), seeds, divergence_bound_epsilons, st.sampled_from([0.01, 0.1, 0.3, 0.6]), st.booleans())
+def test_gaussian_rewards_give_at_least_the_papers_lemmas(
+    mdp: MDP, seed: int, epsilon: float, delta: float, costs: bool
+) -> None:
+    means = arc_values(mdp, seed, "ties")
+    sigma = np.random.default_rng(seed).choice([0.5, 2.0], mdp.n_arcs)
+    ours = divergence_lower_bound(Instance(mdp, Gaussian(means, sigma)), epsilon, delta)
+    assert (ours.local >= lower_bound(Instance(mdp, Gaussian(means, sigma)), epsilon, delta, sharp=True).local).all()
+    turned = MDP(first=mdp.first, target=mdp.target, stage_node=mdp.stage_node, node_state=mdp.node_state,
+                 action=mdp.action, direction="minimize")  # fmt: skip
+    costly = divergence_lower_bound(Instance(turned, Gaussian(-means, sigma)), epsilon, delta)
+    assert costly.local == pytest.approx(ours.local)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seeds)
+def test_the_nearest_bounded_law_is_that_of_a_convex_program(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    grid = np.linspace(0, 1, 11)
+    values = rng.choice(grid[:-1], rng.integers(1, 5), replace=False)
+    values.sort()
+    weights = rng.dirichlet(np.ones(len(values)))
+    mean = float(weights @ values)
+    goal = mean + (1 - mean) * float(rng.uniform(0.05, 0.8))
+    assert bounded(values, weights, goal, 1.0) == pytest.approx(
+        nearest_on_a_grid(values, weights, goal, grid), rel=1e-4, abs=1e-7
+    )
+    assert bounded(values, weights, goal, 1.0) >= kl(mean, goal) - 1e-9  # the two-valued law is the noisiest
+
+
+@pytest.mark.parametrize("law", ["beta", "uniform"])
+def test_continuous_laws_are_the_limit_of_their_values(law: str) -> None:
+    mdp = MDP.from_arrays([[[0, 0]]])
+    instance = Instance(mdp, Bounded(-1.0, 3.0, [0.5, 1.5], sampler=law))
+    rng = np.random.default_rng(0)
+    drawn = rng.beta(1.5, 2.5, 400_000) * 4 - 1 if law == "beta" else rng.uniform(-1, 2, 400_000)
+    for shift, turn in ((0.7, 1), (-0.7, -1)):
+        many = bounded(turn * drawn, np.full(len(drawn), 1 / len(drawn)), turn * 0.5 + 0.7, 3.0 if turn > 0 else 1.0)
+        assert nearest(instance, 0, shift, 0.0) == pytest.approx(many, rel=0.02)
+    values, weights = atoms(instance.law, 0)
+    assert weights @ values == pytest.approx(0.5)
+
+
+def test_what_no_law_of_the_class_can_do_demands_nothing() -> None:
+    mdp = MDP.from_arrays([[[0, 0]]])
+    # Raised by gap + epsilon = 0.7 the worse arm would need a mean of 1.1; lowered by as much the better one 0.4.
+    found = divergence_lower_bound(Instance(mdp, Bernoulli([0.4, 0.99])), 0.11, 0.1)
+    assert found.local.tolist() == [0.0, pytest.approx(kl(0.1, 0.9) / kl(0.99, 0.29))]
+    assert divergence_lower_bound(Instance(mdp, Bernoulli([0.4, 0.6])), 0.1, 0.5).value == 0.0
+    assert divergence_lower_bound(Instance(mdp, Bernoulli([0.4, 0.4])), 0.0, 0.1).value == np.inf
+    assert divergence_lower_bound(Instance(mdp, Empirical([[1.0], [1.0, 2.0]])), 0.1, 0.1).local[0] == 0.0
+    one = Instance(MDP.from_arrays([[[0]]]), Bernoulli([0.4]))
+    assert divergence_lower_bound(one, 0.1, 0.1).value == 0.0
+
+
+def test_a_law_of_ones_own_is_refused() -> None:
+    def draw(arc: int, rng: Any) -> float:
+        return float(rng.random())
+
+    own = Instance(MDP.from_arrays([[[0, 0]]]), Drawn(draw, [0.5, 0.4], 0.5))
+    with pytest.raises(ProblemError, match=r"option 0 .* has one of your own; use lower_bound"):
+        divergence_lower_bound(own, 0.1, 0.1)
+
+
+# The worst case: the published bound is refuted by a list of plays, the corrected one is not --------------------------
+
+
+def test_the_published_bound_is_above_what_a_fixed_list_needs() -> None:
+    """The paper's own instance: two states, two actions, 576 stages."""
+    mdp = families.minimax_hard(2, 2, 576).mdp
+    enough = theory.design_episodes(mdp, 6.0, 1e-150)
+    published = theory.worst_case_lower_bound(2, 2, 576, 6.0, 1e-150, formula="published")
+    assert (enough, round(published)) == REFUTED
+    assert theory.worst_case_lower_bound(2, 2, 576, 6.0, 1e-150) < enough
+
+
+@pytest.mark.parametrize("states", [2, 4, 8])
+@pytest.mark.parametrize("delta", [0.1, 1e-3, 1e-12, 1e-100])
+def test_no_list_contradicts_the_corrected_bound(states: int, delta: float) -> None:
+    for horizon in (4, 9, 30):
+        mdp = families.minimax_tree(states, 2, horizon).mdp
+        assert theory.worst_case_lower_bound(states, 2, horizon, 1.0, delta) < theory.design_episodes(mdp, 1.0, delta)
+
+
+def test_an_episode_visits_leaves_as_often_as_the_proof_says() -> None:
+    """H - log2 S visits of a leaf in every episode of the tree; of the waiting instance, one entry is counted often."""
+    mdp = families.minimax_tree(4, 3, 6).mdp
+    leaf = mdp.node_state[mdp.source] >= 2
+    assert {int(leaf[list(path)].sum()) for path in all_paths(mdp)} == {6 - 2}
+    pairs = {(int(s), int(a)) for s, a in zip(mdp.node_state[mdp.source][leaf], mdp.action[leaf])}
+    assert len(pairs) == 4 * 3 // 2
+
+
+def test_the_design_is_right_on_the_trees() -> None:
+    instance = families.minimax_tree(4, 2, 6)
+    assert Design(instance.mdp, 1.0, 0.1, 1.0).schedule.episodes == theory.design_episodes(instance.mdp, 1.0, 0.1)
+    found = simulate({"name": "Design", "epsilon": 1.0, "delta": 0.1}, instance, 20, 0)
+    assert np.unique(found.tau).tolist() == [theory.design_episodes(instance.mdp, 1.0, 0.1)]
+
+
+# The list of all bounds: order, brackets, what does not apply ---------------------------------------------------------
+
+
+def by_name(instance: Instance, **options: Any) -> dict[str, Any]:
+    return {row.name.strip(): row.value for row in summarize(instance, 0.2, 0.05, **options).rows}
+
+
+def test_every_bound_is_that_of_its_own_function() -> None:
+    instance = families.paper_random(states=2, actions=2, horizon=3, seed=1)
+    found = by_name(instance)
+    assert found["Theorem 1"] == theory.lower_bound(instance, 0.2, 0.05).value
+    assert found["Theorem 1, sharper constants"] == theory.lower_bound(instance, 0.2, 0.05, sharp=True).value
+    assert found["its busiest step alone"] <= found["Theorem 1"] <= found["its sum over all options"]
+    assert found["T* kl(delta, 1 - delta)"] == pytest.approx(theory.characteristic_time(instance).bound(0.05), rel=0.01)
+    assert found["worst case of this size"] == theory.worst_case_lower_bound(2, 2, 3, 0.2, 0.05)
+    for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
+        assert found[f"EPRL {rule}"] == theory.upper_bound(instance, 0.2, 0.05, sampling=rule).value
+    worst = theory.worst_case_upper_bound(2, 2, 3, 0.2, 0.05, sampling="max-diameter", arcs=instance.mdp.n_arcs)
+    assert instance.mdp.n_arcs < 2 * 2 * 3
+    divergence = theory.divergence_lower_bound(instance, 0.2, 0.05).value
+    assert found["Theorem 1, by divergence"] == divergence >= found["Theorem 1, sharper constants"]
+    flows = theory.compare_flows(instance, 0.2, 0.05)
+    assert found["upper over lower flow"] == flows.upper / flows.lower
+    assert found["EPRL max-diameter, worst case"] == worst
+    assert found["tree theorem"] is None
+    assert found["gap complexity, value gaps"] == pytest.approx(theory.gap_complexity(instance, 0.2).sum())
+
+
+def test_a_tree_gets_the_tree_theorems() -> None:
+    instance = families.tree(actions=2, horizon=3, seed=2)
+    found = by_name(instance, sigma=0.5)
+    assert found["tree theorem"] == theory.tree_lower_bound(instance, 0.2, 0.05, sigma=0.5)
+    assert found["tree theorem, sharper constants"] == theory.tree_lower_bound(
+        instance, 0.2, 0.05, sigma=0.5, sharp=True
+    )
+    assert found["tree theorem"] >= found["its busiest step alone"]
+
+
+def test_what_does_not_apply_says_why() -> None:
+    rows = {row.name: row for row in summarize(families.chain(3, 3, seed=0), 0.2, 0.05, time=False).rows}
+    assert rows["worst case of this size"].value is None
+    assert "3 is not a power of two" in rows["worst case of this size"].reading
+    assert rows["T* kl(delta, 1 - delta)"].reading == "not computed above 5,000 options unless asked for"
+    tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian(np.ones(2)))
+    rows = {row.name: row for row in summarize(tied, 0.0, 0.05).rows}
+    assert rows["T* kl(delta, 1 - delta)"].value == np.inf
+    assert "several plans are best" in rows["T* kl(delta, 1 - delta)"].reading
+    assert rows["Theorem 1"].value == np.inf
+
+
+def test_lower_bounds_are_claimed_for_gaussian_rewards_only() -> None:
+    mdp = MDP.from_edges([(0, "s", "a", None), (0, "s", "b", None)])
+    found = summarize(Instance(mdp, Gaussian([0.2, 0.8], 0.5)), 0.2, 0.05)
+    assert found.gaussian
+    assert not any("were Gaussian" in row.reading for row in found.rows)
+    other = summarize(Instance(mdp, Bernoulli([0.2, 0.8])), 0.2, 0.05)
+    assert not other.gaussian
+    for row, same in zip(other.rows, found.rows, strict=True):
+        if row.name == "Theorem 1, by divergence":
+            assert row.value is not None
+            assert same.value is not None
+            assert row.value < same.value  # Pinsker
+            assert "Gaussian with this sigma" not in row.reading
+            continue
+        assert row.value == same.value
+        hedged = row.value is not None and (row.kind == "lower" or row.name.startswith("T*"))
+        assert row.reading.startswith("if the noise were Gaussian with this sigma: ") == hedged
+    known = MDP.from_edges([{"state": "s", "action": "a", "known": 1}, {"state": "s", "action": "b"}])
+    assert summarize(Instance(known, Gaussian([0.0, 0.5])), 0.2, 0.05).gaussian

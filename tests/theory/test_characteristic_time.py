@@ -63,13 +63,6 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     assert allocation.below <= exact * (1 + 1e-9)  # a small gap is a difference of rounded returns
 
 
-def test_several_optimal_paths_are_said_to_be_infinite() -> None:
-    tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([1.0, 1.0]))
-    found = characteristic_time(tied)
-    assert not found.unique
-    assert (found.value, found.lower, found.upper, found.gap) == (np.inf, np.inf, np.inf, 0.0)
-
-
 def test_a_tie_of_known_rewards_is_no_tie() -> None:
     arms = [{"state": "s", "action": "a", "known": 1.0}, {"state": "s", "action": "b", "known": 1.0}]
     mdp = MDP.from_edges([*arms, {"state": "s", "action": "c"}])
@@ -104,16 +97,6 @@ def test_ties_of_known_rewards_hold_against_the_program_over_paths(mdp: MDP, see
     one = sigma.copy()
     one[np.flatnonzero(tied)[0]] = 1.0
     assert characteristic_time(Instance(mdp, Gaussian(means, one))).value == np.inf
-
-
-def test_nothing_to_learn_takes_no_time() -> None:
-    alone = Instance(MDP.from_arrays([[[0]], [[0]]]), Gaussian([0.0, 1.0]))
-    known = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0], sigma=0.0))
-    beside = Instance(MDP.from_arrays([[[0, 0]], [[0, 0]]]), Gaussian([0.0, 1.0, 3.0, 5.0], sigma=[1, 1, 0, 0]))
-    assert characteristic_time(alone).value == 0
-    assert characteristic_time(alone).bound(0.05) == 0
-    assert characteristic_time(known).value == 0
-    assert characteristic_time(beside).value == pytest.approx(8, rel=0.01)
 
 
 def test_a_graph_of_two_thousand_arcs_is_certified() -> None:

@@ -1,4 +1,4 @@
-"""Minimum flows against a linear program over paths and against every cut; the laws of flows; the messages."""
+"""Minimum flows, covers and gaps beside programs over listed paths."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP
+from surepath import MDP, Gaussian, Instance, families
 from surepath.errors import InfeasibleError, SettingError, SurepathError
-from surepath.theory import minimum_flow, policy_cover
+from surepath.theory import compare_flows, gaps, lower_bound, minimum_flow, policy_cover, upper_bound
 from surepath.theory.flows import FlowProblem, _proved
+from tests.naive import bounds as naive
 from tests.naive.flows import largest_cut, least_episodes
-from tests.strategies import mdps
+from tests.naive.gaps import return_gaps, returns, value_gaps
+from tests.strategies import arc_values, mdps
+
+# Minimum flows against a linear program over paths and against every cut; the laws of flows; the messages -------------
 
 seeds = st.integers(0, 2**32 - 1)
 kinds = st.sampled_from(["unit", "whole", "real", "sparse", "wild"])
@@ -145,3 +149,102 @@ def test_messages() -> None:
         policy_cover(mdp, [4])
     with pytest.raises(SettingError, match="arcs must be arc numbers"):
         policy_cover(mdp, np.array([0.5]))
+
+
+# phi*(g) <= alpha H^2 phi*(c) + phi*(g'), number by number ------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(mdps(), st.integers(0, 2**32 - 1), st.sampled_from([0.25, 1.0, 3.0]), st.sampled_from([1e-9, 0.01, 0.3]))
+def test_the_comparison_is_that_of_the_formulas(mdp: MDP, seed: int, epsilon: float, delta: float) -> None:
+    means = arc_values(mdp, seed, "ties")
+    instance = Instance(mdp, Gaussian(means, 1.5))
+    found = compare_flows(instance, epsilon, delta)
+    granted = np.array(naive.coverage_visits(mdp, means, 1.5, epsilon, delta))
+    needed = np.array(naive.theorem_1(mdp, means, np.full(mdp.n_arcs, 1.5), epsilon, delta))
+    rest = granted - 128 * mdp.horizon**2 * needed
+    assert (rest >= -1e-6).all()
+    assert found.upper == pytest.approx(least_episodes(mdp, granted), rel=1e-6, abs=1e-5)
+    assert found.lower == pytest.approx(least_episodes(mdp, needed), rel=1e-6, abs=1e-5)
+    assert found.rest == pytest.approx(least_episodes(mdp, np.maximum(rest, 0)), rel=1e-6, abs=1e-5)
+    assert found.upper <= found.bound * (1 + 1e-9)
+    assert found.factor == 128 * mdp.horizon**2
+
+
+def test_bounds_are_those_of_their_own_functions_and_may_be_infinite() -> None:
+    instance = families.paper_random(seed=1)
+    found = compare_flows(instance, 0.2, 0.05)
+    assert found.upper == upper_bound(instance, 0.2, 0.05).flow_value
+    assert found.lower == lower_bound(instance, 0.2, 0.05).value
+    tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian(np.ones(2)))
+    assert compare_flows(tied, 0.0, 0.05).bound == np.inf
+    assert compare_flows(tied, 0.0, 0.3).lower == 0.0
+
+
+# Gaps against listing every path --------------------------------------------------------------------------------------
+
+gaps_kinds = st.sampled_from(["uniform", "ties"])
+
+
+@pytest.mark.pure
+@settings(max_examples=300, deadline=None)
+@given(mdps(), seeds, gaps_kinds, st.sampled_from([1.0, 1e-6, 1e8]))
+def test_gaps_match_enumeration(mdp: MDP, seed: int, kind: str, size: float) -> None:
+    means = size * arc_values(mdp, seed, kind)
+    found = gaps(Instance(mdp, Gaussian(means)))
+    table = returns(mdp, means)
+    best = max(table.values())
+    assert found.optimal_return == pytest.approx(best)
+    assert found.deterministic_return == pytest.approx(return_gaps(mdp, means), abs=1e-11 * size)
+    assert found.value == pytest.approx(value_gaps(mdp, means), abs=1e-11 * size)
+    assert found.return_gap == pytest.approx(found.deterministic_return / mdp.horizon)
+    assert (found.value <= found.deterministic_return + found.tolerance).all()
+    optimal = [p for p, v in table.items() if v >= best - found.tolerance]
+    assert tuple(found.optimal_path) in optimal
+    assert found.unique == (len(optimal) == 1)
+    positive = found.deterministic_return[found.deterministic_return > 0]
+    assert found.minimum == (positive.min(initial=np.inf) if len(optimal) == 1 else 0.0)
+
+
+@pytest.mark.pure
+@settings(max_examples=200, deadline=None)
+@given(mdps(), seeds, gaps_kinds, st.sampled_from([0.0, 0.2, 0.5, 1.0, 10.0]))
+def test_near_optimal_sets_match_enumeration(mdp: MDP, seed: int, kind: str, epsilon: float) -> None:
+    means = arc_values(mdp, seed, kind)
+    found = gaps(Instance(mdp, Gaussian(means)))
+    table = returns(mdp, means)
+    near = [p for p, v in table.items() if v >= max(table.values()) - epsilon - found.tolerance]
+    touched = {e for p in near for e in p}
+    assert set(np.flatnonzero(found.near_optimal(epsilon)).tolist()) == touched
+    least = found.stage_minimum(epsilon)
+    for h in range(mdp.horizon):
+        stage = range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))
+        positive = [found.deterministic_return[e] for e in stage if found.deterministic_return[e] > 0]
+        expected = min(positive, default=np.inf) if len(touched & set(stage)) == 1 else 0.0
+        assert least[h] == expected
+
+
+def test_costs_are_turned() -> None:
+    table = [[[0, 1], [0, 0]], [[0, 0], [0, 0]]]
+    rising = gaps(Instance(MDP.from_arrays(table), Gaussian([1, 2, 3, 4, 5, 7])))
+    falling = gaps(Instance(MDP.from_arrays(table, direction="minimize"), Gaussian([-1, -2, -3, -4, -5, -7])))
+    assert rising.deterministic_return.tolist() == falling.deterministic_return.tolist() == [4, 0, 5, 4, 2, 0]
+    assert (rising.optimal_return, falling.optimal_return) == (9, -9)
+    assert rising.state_value.tolist() == [9, 4, 7]
+    assert falling.action_value.tolist() == [-5, -9, -3, -4, -5, -7]
+
+
+def test_rounding_does_not_split_a_tie() -> None:
+    # 0.1 + 0.2 and 0.3 differ in the last bit.
+    mdp = MDP.from_arrays(
+        [[[0, 1], [0, 0]], [[0, 0], [0, 0]]], available=np.array([[[1, 1], [1, 0]], [[1, 0], [1, 0]]]) == 1
+    )
+    found = gaps(Instance(mdp, Gaussian([0.1, 0.3, 0.2, 0.0])))
+    assert not found.unique
+    assert found.deterministic_return.tolist() == [0, 0, 0, 0]
+    assert found.minimum == 0
+
+
+def test_an_mdp_is_not_enough() -> None:
+    with pytest.raises(SettingError, match="gaps need an Instance, with its true means, not MDP"):
+        gaps(MDP.from_arrays([[[0]]]))  # type: ignore[arg-type]

@@ -16,8 +16,9 @@ from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
 from surepath.study.trial import TrialRow
-from surepath.web.access import Access, listen
+from surepath.web.access import Access
 from surepath.web.app import create_app
+from surepath.web.server import configured, listen
 
 READ, WRITE = "read-token-of-the-tests", "write-token-of-the-tests"
 STEPS = {"chunk": ["256", "512"], "retriever": ["bm25", "dense", "hybrid"], "answer": ["small", "large"]}
@@ -69,7 +70,7 @@ class Site:
 def served(storage: Any, port: int = 0, **options: Any) -> Iterator[Site]:
     place: socket.socket = listen("127.0.0.1", port)
     site = Site(storage, place.getsockname()[1])
-    server = uvicorn.Server(uvicorn.Config(site.app, log_level="error", timeout_graceful_shutdown=1, **options))
+    server = uvicorn.Server(configured(site.app, log_level="error", **options))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [place]}, daemon=True)
     thread.start()
     while not server.started:

@@ -23,8 +23,8 @@ from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
 from surepath.study.storage import Storage
-from surepath.web.access import LARGEST_BODY, Access, open_access
-from surepath.web.app import create_app
+from surepath.web.access import Access, open_access
+from surepath.web.app import LARGEST_BODY, create_app
 from surepath.web.views import warnings
 from tests.study.test_bad_places import as_nobody
 from tests.web.site import READ, WRITE, Caller, database, new_study, score
@@ -45,66 +45,6 @@ def test_a_study_runs_to_its_proof_over_http(storage: Storage, writer: Caller) -
     )
     assert status["sentence"].startswith(words)
     assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
-
-
-def test_asking_again_with_the_same_key_changes_nothing(storage: Storage, writer: Caller) -> None:
-    study = new_study(storage)
-    first = writer.post("ask", {"n": 3, "request": "a", "worker": "me"})
-    assert writer.post("ask", {"n": 3, "request": "a", "worker": "me"}) == first
-    assert len(study) == 3
-    assert writer.post("ask", {"request": "b"})["trials"][0]["number"] == 4
-
-
-def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: Storage, writer: Caller) -> None:
-    new_study(storage)
-    writer.post("ask", {"n": 2})
-    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "told"
-    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "repeated"
-    told = writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.4]}, expect=409)
-    assert told["error"] == "ConflictError"
-    by_step = {"rewards": {"chunk": 1.0, "retriever": 0.5, "answer": 0.0}}
-    assert writer.post("trials/2/tell", by_step)["outcome"] == "told"
-    assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]
-
-
-def test_failures_cancellations_and_leases(storage: Storage, writer: Caller) -> None:
-    new_study(storage)
-    writer.post("ask", {"n": 4, "worker": "bench 3"})
-    status = writer.get("status")
-    workers = status["workers"]
-    assert [(one["name"], one["trials"]) for one in workers] == [("bench 3", 4)]
-    assert 590 < workers[0]["lease_until"] - status["now"] <= 600
-    assert writer.post("trials/1/fail", {"rewards": [0.5], "note": "spilled"})["outcome"] == "told"
-    assert writer.post("trials/2/fail")["outcome"] == "told"
-    before = writer.get("trials/3")["lease"]
-    assert writer.post("trials/3/renew")["lease_until"] >= before
-    writer.post("trials/4/cancel")
-    states = [writer.get(f"trials/{number}")["state"] for number in (1, 2, 3, 4)]
-    assert states == ["partial", "failed", "running", "cancelled"]
-    assert writer.get("trials/1")["note"] == "spilled"
-    assert "only a running trial" in writer.post("trials/4/renew", expect=409)["message"]
-
-
-def test_queued_plans_are_assigned_next_and_once(storage: Storage, writer: Caller) -> None:
-    new_study(storage)
-    plan = {"chunk": "256", "retriever": "dense", "answer": "small"}
-    for _ in range(2):
-        writer.post("enqueue", {"plan": plan, "request": "one"})
-    assert writer.get("status")["states"]["waiting"] == 1
-    trials = writer.post("ask", {"n": 2})["trials"]
-    assert [trial["source"] for trial in trials] == ["queued", "asked"]
-    assert trials[0]["plan"] == plan
-
-
-def test_exclude_and_tighten(storage: Storage, writer: Caller) -> None:
-    study = new_study(storage, trials=60)
-    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
-    writer.post("tighten", {"epsilon": 0.15, "request": "t"})
-    assert study.epsilon == 0.15
-    writer.post("exclude", {"option": {"retriever": "hybrid"}})
-    assert "hybrid" not in study.best_plan.values()
-    assert "an epsilon below" in writer.post("tighten", {"epsilon": 0.5}, expect=422)["message"]
-    assert any("excluded as infeasible" in said for said in writer.get("status")["notes"])
 
 
 def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> None:

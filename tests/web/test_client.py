@@ -47,7 +47,8 @@ from surepath.errors import (
 from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.web import client
-from surepath.web.access import KEEP_ALIVE, LARGEST_BODY, Access
+from surepath.web.access import Access
+from surepath.web.app import LARGEST_BODY
 from surepath.web.client import RemoteStudy, Server
 from tests.cli.test_serve import running
 from tests.study.postgres import free_port
@@ -413,43 +414,6 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Opened:
     return seen
 
 
-def test_requests_and_refusals_share_one_connection(site: Site, seen: Opened) -> None:
-    with surepath.connect(site.url, WRITE, "endless") as study:
-        for _ in range(10):
-            trial = study.ask()
-            assert study.tell(trial, SCORES) == "told"
-            with pytest.raises(ConflictError):
-                study.tell(trial, [9.0, 9.0, 9.0])
-        assert (seen.opened, seen.sent) == (1, 1 + 30)
-        study.close()
-        assert study.status().trials >= 10  # which opens one again
-        assert seen.opened == 2
-
-
-def test_threads_have_their_own_and_their_own_answers(site: Site, seen: Opened) -> None:
-    study, gate = surepath.connect(site.url, WRITE, "endless"), threading.Barrier(8)
-    numbers: list[int] = []
-    assert study.mdp.horizon == 3
-
-    def work(name: str) -> None:
-        gate.wait()
-        for _ in range(10):
-            trial = study.ask(worker=name)
-            assert trial.worker == name
-            assert study.tell(trial, SCORES) == "told"
-            numbers.append(trial.number)
-
-    workers = [threading.Thread(target=work, args=(f"thread {i}",)) for i in range(8)]
-    for one in workers:
-        one.start()
-    for one in workers:
-        one.join(60)
-    assert len(set(numbers)) == len(numbers) == 80
-    assert seen.opened <= 9
-    assert seen.sent == 1 + 160
-    study.close()
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_shares_no_connection(site: Site) -> None:
     study = surepath.connect(site.url, WRITE, "endless")
@@ -474,32 +438,6 @@ def test_a_fork_shares_no_connection(site: Site) -> None:
     os.waitpid(child, 0)
     assert (ours, theirs) == (["parent"] * 20, ["child"] * 20)
     study.close()
-
-
-def test_one_that_the_server_closes_costs_no_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert client.LONGEST_IDLE < KEEP_ALIVE
-    monkeypatch.setattr(client, "LONGEST_IDLE", 60.0)
-    new_study(database(tmp_path), epsilon=1e-6)
-    with (
-        served(database(tmp_path), timeout_keep_alive=0) as site,
-        surepath.connect(site.url, WRITE, patience=0.0) as study,
-    ):
-        for _ in range(20):
-            assert study.tell(study.ask(), SCORES) in ("told", "repeated")
-
-
-def test_a_server_that_restarts_between_requests_is_found_again(tmp_path: Path) -> None:
-    place, port = database(tmp_path), free_port()
-    local = new_study(place)
-    with served(place, port) as site:
-        study = surepath.connect(site.url, WRITE, patience=0.0)
-        trial = study.ask()
-    with pytest.raises(StorageError, match=r"does not answer: .*refused"):
-        study.tell(trial, SCORES)
-    with served(place, port):
-        assert study.tell(trial, SCORES) == "told"
-        assert study.tell(trial, SCORES) == "repeated"
-    assert len(local) == 1
 
 
 def test_a_process_that_is_killed_and_started_again_is_found_again(tmp_path: Path) -> None:
@@ -567,34 +505,6 @@ class Slow:
     def __exit__(self, *_: object) -> None:
         self.place.shutdown(socket.SHUT_RDWR)
         self.place.close()
-
-
-def test_no_request_reads_the_late_answer_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "TIMEOUT", 0.1)
-    with Slow(late=0.3) as slow:
-        server = Server(slow.url, "token", patience=0.0)
-        with pytest.raises(StorageError, match="does not answer: timed out"):
-            server.send("first", {})
-        for _ in range(10):
-            time.sleep(0.05)
-            assert server.send("second", {}).json() == {"path": "/api/second"}
-        server.close()
-
-
-@pytest.mark.parametrize(
-    ("status", "said", "words"),
-    [
-        ("409 Conflict", {"error": "StorageError", "message": "read-only"}, "^read-only$"),
-        ("302 Found", None, "^the server answered 302 Found$"),
-    ],
-)
-def test_a_refusal_is_not_sent_again(status: str, said: dict[str, str] | None, words: str) -> None:
-    with Slow(status=status, said=said) as slow:
-        server = Server(slow.url, "token", patience=1.0)
-        with pytest.raises(StorageError, match=words):
-            server.send("first", {})
-        assert slow.heard == ["/api/first"]
-        server.close()
 
 
 @pytest.fixture

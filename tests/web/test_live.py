@@ -18,10 +18,11 @@ from surepath import MDP, Study
 from surepath.study.fold import Point
 from surepath.study.status import MOST_POINTS, points_of, thin
 from surepath.study.storage import Storage
-from surepath.web import routes
-from surepath.web.access import Access, listen
+from surepath.web import live, routes
+from surepath.web.access import Access
 from surepath.web.app import create_app
-from surepath.web.live import BackgroundForecast, OpenStudies, Watcher
+from surepath.web.live import BackgroundForecast, Opened, OpenStudies, Pulse, Watcher
+from surepath.web.server import listen
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
 
 
@@ -37,7 +38,7 @@ def test_a_study_deleted_and_created_anew_is_another(storage: Storage, reader: C
 
 def test_the_stream_tells_only_what_differs(storage: Storage) -> None:
     study = new_study(storage)
-    watcher = Watcher(OpenStudies(storage).get("rag"))
+    watcher = Watcher(OpenStudies(storage).get("rag"), Pulse(storage))
     first = watcher.poll()
     assert first is not None
     assert first["status"]["trials"] == 0
@@ -144,7 +145,7 @@ def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: Storag
 def test_the_forecast_says_how_many_trials_are_left(
     storage: Storage, reader: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(BackgroundForecast, "_renew", lambda self: None)  # a better one could come at any moment
+    monkeypatch.setattr(BackgroundForecast, "_make", lambda self, still: None)  # a better one could come at any moment
     study = new_study(storage, trials=60, sigma=1.0)
     assert reader.get("forecast")["words"] == ""
     new_study(storage, "new")
@@ -165,12 +166,12 @@ def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> N
         def __str__(self) -> str:
             return "about 7 trials"
 
-    def forecast(self: Study) -> Slow:
+    def forecast(study: Study, ended: Any) -> Slow:
         made.wait(60)
         return Slow()
 
-    monkeypatch.setattr(Study, "forecast", forecast, raising=False)
-    background = BackgroundForecast(new_study("memory", trials=60, sigma=1.0))
+    monkeypatch.setattr(live, "forecast", forecast)
+    background = Opened(new_study("memory", trials=60, sigma=1.0), lambda: None).forecast
     first = background.get()
     assert first["words"] == ""
     assert first["pending"]

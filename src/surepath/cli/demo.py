@@ -85,12 +85,19 @@ def _solve(study: Study, instance: Instance, seed: int, console: Console, *, pau
     with View(console, study.learner, pause=pause) as view:
         while not view.learner.stopped:
             trial = study.ask(worker="demo")
-            plan = trial.path
-            study.tell(trial, instance.means[plan] + instance.sigma[plan] * rng.standard_normal(len(plan)))
+            study.tell(trial, drawn_scores(instance, trial.path, rng))
             view.learner = study.learner
             gaps.append(view.learner.certified_gap())
             view.show(gaps[-1])
     return gaps
+
+
+def drawn_scores(instance: Instance, path: Any, rng: Any) -> Any:
+    """Draw the scores of one ticket: how hard it is goes into all of them."""
+    ticket = DIFFICULTY**0.5 * rng.standard_normal()
+    return instance.means[path] + instance.sigma[path] * (
+        ticket + (1 - DIFFICULTY) ** 0.5 * rng.standard_normal(len(path))
+    )
 
 
 def _step_by_step(instance: Instance) -> list[int]:
@@ -141,7 +148,7 @@ def _opening(instance: Instance) -> str:
         "[yellow]Scores are simulated from a table in the package; no model was run.[/yellow]\n"
         f"{mdp.horizon} steps with 4 options each make {mdp.n_paths:,} plans. An option's score depends on the "
         f"option before it, so there are {mdp.n_arcs} scores to learn. A trial runs one plan and scores every step, "
-        "with noise (sigma 0.1).\n"
+        "with noise (sigma 0.1), half of whose variance is how hard the ticket is: its steps share that.\n"
         "Wanted: a plan within 0.3 of the best, wrong with probability at most 0.1.\n"
     )
 
@@ -172,7 +179,9 @@ def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> N
         ("limit, the best itself", cost["limit_of_the_best"], "any method, epsilon 0"),
         ("limit, within 0.3", cost["limit"], "any method"),
     ]
-    console.print("[bold]What this guarantee costs[/bold] (others simulated beforehand; bars on a logarithmic scale)")
+    console.print(
+        "[bold]What this guarantee costs[/bold] (others simulated beforehand, with independent steps; log scale)"
+    )
     console.print(cost_table(rows, float(trials)))
 
 
@@ -371,8 +380,7 @@ def play(study: Study, instance: Instance, seed: int, pause: float, watched: Any
     while not study.done:
         trial = study.ask(worker="demo")
         time.sleep(pause)
-        noise = instance.sigma[trial.path] * rng.standard_normal(len(trial.path))
-        study.tell(trial, instance.means[trial.path] + noise)
+        study.tell(trial, drawn_scores(instance, trial.path, rng))
 
 
 def serve_demo(instance: Instance, file: Path, port: int, seed: int, pause: float, settings: Any, show: Any) -> None:
@@ -381,7 +389,7 @@ def serve_demo(instance: Instance, file: Path, port: int, seed: int, pause: floa
 
     need("fastapi", "web")
     need("uvicorn", "web")
-    from surepath.web.access import serve
+    from surepath.web.server import serve
 
     study = new_study(instance, file, *settings)
 
@@ -401,6 +409,7 @@ def serve_demo(instance: Instance, file: Path, port: int, seed: int, pause: floa
 # shipped: `python -m benchmarks.demo_costs` writes the file anew, and a test recomputes it.
 COSTS_FILE = Path(__file__).with_name("demo_costs.json")
 DEMO_EPSILON, DEMO_DELTA = 0.3, 0.1
+DIFFICULTY = 0.5  # the part of a score's variance that the ticket decides
 
 
 def kept() -> dict[str, dict[str, Any]]:

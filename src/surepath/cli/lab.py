@@ -32,6 +32,10 @@ def simulate(
         float | None, typer.Option(help="Sub-Gaussian factor; by default the file's. Needed where it declares none.")
     ] = None,
     direction: Direction = None,
+    dependence: Annotated[
+        str | None,
+        typer.Option(help="Of Challenger: any, or independent; by default what suits how the scores are drawn."),
+    ] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
     ] = None,
@@ -58,6 +62,8 @@ def simulate(
         )
     risk = delta if delta is not None else found.delta or 0.1
     spec: dict[str, Any] = {"name": learner_name(learner), "delta": risk, **learner_settings(setting or [])}
+    if dependence is not None:
+        spec["dependence"] = dependence
     if sigma is not None:
         spec.setdefault("sigma", sigma)  # --set sigma=unknown: scores have this noise, and the learner is not told
     grid = epsilon or [asked("epsilon", None, found.epsilon)]

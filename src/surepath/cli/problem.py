@@ -32,6 +32,10 @@ Sigma = Annotated[
     float | None,
     typer.Option(help="Noise of every option, in place of the file's; needed where it declares none."),
 ]
+Dependence = Annotated[
+    str | None,
+    typer.Option(help="any: the scores of one trial may depend on each other; or independent. By default any."),
+]
 Direction = Annotated[str | None, typer.Option(help="For a CSV that does not say it: maximize or minimize.")]
 
 
@@ -197,6 +201,8 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
         "noise_learned": learned,
         "epsilon": problem.epsilon,
         "delta": problem.delta,
+        "dependence": problem.dependence,
+        "missing": problem.missing,
         "per_stage": [
             {
                 "stage": h,
@@ -284,8 +290,9 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
         cheap, dear = facts["trial_cost"]
         price = f"{cheap:g}" if cheap == dear else f"{cheap:g} to {dear:g}"
         out.append(f"cost   {price} a trial; {facts['worth'] or 'worth is the score alone'}")
-    if problem.epsilon is not None or problem.delta is not None:
+    if any(value is not None for value in (problem.epsilon, problem.delta, problem.dependence)):
         parts = [f"{k} {v:g}" for k, v in (("epsilon", problem.epsilon), ("delta", problem.delta)) if v is not None]
+        parts += [f"dependence {problem.dependence}"] if problem.dependence is not None else []
         out.append("asks   " + ", ".join(parts))
     if facts["best"] is not None:
         out.append(f"best   {facts['best']['return']:.6g} by the means in the file, which a learner never sees:")
@@ -489,6 +496,7 @@ def estimate(
     ties: Annotated[
         float, typer.Option(min=0, max=1, help="Share of the options of a state that are as good as its best one.")
     ] = 0.0,
+    dependence: Dependence = None,
     scatter: Annotated[
         float | None,
         typer.Option(help="Standard deviation to expect of scores in a declared range; by default a fifth of it."),
@@ -515,6 +523,7 @@ def estimate(
             spread=spread,
             ties=ties,
             scatter=scatter,
+            dependence=dependence or found.dependence or "any",
             instance=found.instance,
             worlds=worlds,
             seed=seed,

@@ -30,7 +30,16 @@ from surepath.cli.main import (
     refuse_existing,
     set_interrupt_text,
 )
-from surepath.cli.problem import Delta, Direction, Epsilon, Sigma, learner_settings, open_noisy, open_problem
+from surepath.cli.problem import (
+    Delta,
+    Dependence,
+    Direction,
+    Epsilon,
+    Sigma,
+    learner_settings,
+    open_noisy,
+    open_problem,
+)
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -179,12 +188,18 @@ def create(
     cases_per_trial: Annotated[
         int, typer.Option(min=1, help="Cases a trial is played on; its score is their mean.")
     ] = 1,
+    dependence: Dependence = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(help="What the breaking off of a trial has to do with its scores: related, or unrelated."),
+    ] = None,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a study; problem, noise, epsilon, delta and learner are frozen from here on."""
+    from surepath.study.creation import PRICE
     from surepath.study.study import Study
 
     if any(pair.partition("=")[0] in ("name", "learner") for pair in setting or []):
@@ -204,9 +219,12 @@ def create(
         on_failure=on_failure,
         cases=int(cases) if cases is not None and cases.isdecimal() else cases,
         cases_per_trial=cases_per_trial,
+        dependence=dependence,
+        missing=missing,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
+    facts["dependence"] = json.loads(made.record.settings).get("dependence")
     if as_json:
         print_json({**facts, "problem_hash": made.record.problem_hash})
         return
@@ -215,6 +233,7 @@ def create(
         f"created {shown(made.name)} in {shown(facts['storage'])}: {many(made.mdp.horizon, 'step')}, "
         f"{many(made.mdp.n_arcs, 'option')}; the answer may be {made.epsilon:g} from the best, "
         f"wrong with probability {made.delta:g} at most\n"
+        f"{PRICE + chr(10) if facts['dependence'] == 'any' and made.mdp.horizon > 1 else ''}"
         f"run trials with surepath study run{options} --command ..., "
         f"or take them one by one with surepath study ask{options}"
     )
@@ -568,6 +587,28 @@ def restore(
     typer.echo(f"restored {shown(made.name)}: {many(len(made), 'trial')}")
 
 
+@study.command("copy")
+def copy(
+    new: Annotated[str, typer.Argument(help="The name of the copy.")],
+    dependence: Annotated[
+        str | None, typer.Option(help="any: let the scores of one trial depend on each other; by default as it is.")
+    ] = None,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make another study of the same log; with --dependence any, one whose proof needs no independent scores."""
+    from surepath.study.status import gap_in_words
+
+    made = load(storage, name).copy(new, dependence=dependence)
+    if as_json:
+        kept = json.loads(made.record.settings).get("dependence")
+        print_json({"name": made.name, "trials": len(made), "dependence": kept})
+        return
+    typer.echo(f"copied {many(len(made), 'trial')} to {shown(made.name)}")
+    typer.echo(gap_in_words(made.certified_gap, made.epsilon))
+
+
 @study.command("delete")
 def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -656,7 +697,12 @@ def _headline(verdict: Verdict) -> str:
 
 @app.command()
 def serve(
-    storage: Annotated[str, typer.Argument(help='The studies: "sqlite:///study.db", a file, or "postgresql://...".')],
+    storage: Annotated[
+        str,
+        typer.Argument(
+            envvar="SUREPATH_STORAGE", help='The studies: "sqlite:///study.db", a file, or "postgresql://...".'
+        ),
+    ],
     host: Annotated[str, typer.Option(help="The address to serve on; one that others can reach needs a token.")] = (
         "127.0.0.1"
     ),
@@ -668,23 +714,35 @@ def serve(
         str | None,
         typer.Option(envvar="SUREPATH_WRITE_TOKEN", help="Lets people read, ask and tell; random by default."),
     ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(envvar="SUREPATH_TOKENS", help="A file of named tokens, read again on SIGHUP.", metavar="FILE"),
+    ] = None,
+    root_path: Annotated[str, typer.Option(help="The path under which a proxy serves this: /surepath.")] = "",
+    proxy: Annotated[
+        str | None, typer.Option(help="The address of a proxy whose X-Forwarded headers are believed.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=1, max=64, help="How many processes serve.")] = 1,
+    log_level: Annotated[str, typer.Option(help="debug, info (every request), warning or error.")] = "warning",
     as_json: AsJson = False,
 ) -> None:
     """Show the studies of a storage on a live page, and let workers ask and tell over HTTP."""
-    import logging
-
+    from surepath._optional import need
     from surepath.web.access import Access
-    from surepath.web.access import serve as run
+
+    for module in ("fastapi", "uvicorn", "prometheus_client"):
+        need(module, "web")
+    from surepath.web.server import serve as run
 
     def started(address: str, access: Access, _: Any) -> None:
         if as_json:
-            tokens = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
-            print_json({"address": address, **tokens})
+            found = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
+            print_json({"address": address, **found})
         else:
             typer.echo("\n".join(page_links(address, access)))
 
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    run(storage, host, port, read_token, write_token, started)
+    options: dict[str, Any] = {"tokens": tokens, "root_path": root_path, "proxy": proxy, "processes": processes}
+    run(storage, host, port, read_token, write_token, started, **options, log_level=log_level)
 
 
 def page_links(address: str, access: Any, rest: str = "") -> list[str]:
@@ -700,4 +758,6 @@ def page_links(address: str, access: Any, rest: str = "") -> list[str]:
         if token is not None:
             link = f"#token={url_quote(token, safe='')}{rest}" if access.generated else f"  with the {kind} token given"
             text.append(f"{what:24}{address}{link}")
+    if access.file is not None:
+        text.append(f"{address}  with the tokens of {access.file}")
     return [*text, "Ctrl-C ends it; nothing is lost"]

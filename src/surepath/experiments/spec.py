@@ -31,6 +31,7 @@ from surepath._checks import MOST, check_delta, check_epsilon, shortened, sugges
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, SurepathError
 from surepath.learners.base import LEARNERS, build, setting_names
+from surepath.learners.own_rules import storable
 from surepath.model import families
 from surepath.model.files import parse_problem_text
 from surepath.model.text_files import MAX_BYTES, read_text
@@ -109,8 +110,15 @@ class LearnerSpec(BaseModel):
                 raise FieldError(f'{key} belongs to the whole experiment; write "{key}s" at the top', key)
             if key not in valid and key not in own:
                 raise FieldError(f"not a setting of {name}{suggest(str(key), [*valid, 'label', 'share'])}", str(key))
-        made = "".join(f" {key}={value}" for key, value in entry.items() if key not in own)
-        return {"label": name + made, **entry}
+        found = {}
+        for key, value in entry.items():
+            try:
+                found[key] = storable(key, value)
+            except SettingError as error:
+                raise FieldError(str(error), key) from None
+        words = {key: value.rpartition(":")[2] if isinstance(value, str) else value for key, value in found.items()}
+        made = "".join(f" {key}={value}" for key, value in words.items() if key not in own)
+        return {"label": name + made, **found}
 
     @field_validator("label", mode="before")
     @classmethod

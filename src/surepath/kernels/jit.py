@@ -196,3 +196,20 @@ def folded_kernel(function: F) -> F:
     It is never compiled by itself, and its arguments are not packed and unpacked.
     """
     return _made(function, {"inline": "always", **_INNER})
+
+
+def helper_kernel(function: F) -> F:
+    """Compile a bare kernel into each of its callers, with an entry point from Python as well."""
+    return _made(function, {"forceinline": True, **_BARE})
+
+
+def rule_kernel(function: F) -> F:
+    """Compile a rule of the user's own: it may allocate, becomes part of its run, and is not kept on disk."""
+    made: F = _numba.njit(**{"forceinline": True, **_PLAIN})(function)
+    return made
+
+
+def fresh_kernel(function: F) -> F:
+    """Compile a bare kernel that is not kept on disk, such as one around rules of the user's own."""
+    made: F = _numba.njit(**_BARE)(function)
+    return made

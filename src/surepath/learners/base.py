@@ -371,7 +371,8 @@ class Learner(ABC):
                 settings[name] = self.sigma_setting()
             elif getattr(self, name) is not None:
                 value = getattr(self, name)
-                settings[name] = deepcopy(value) if isinstance(value, dict) else value  # numbers belong to the learner
+                # Numbers belong to the learner; a function is named by its module where it can be.
+                settings[name] = deepcopy(value) if isinstance(value, dict) else getattr(value, "reference", value)
         return settings
 
     def sigma_setting(self) -> float | list[float]:

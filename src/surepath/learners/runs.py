@@ -32,6 +32,13 @@ STOP_REASONS = ("budget", "gap", "single", "cleared")
 GO_ON, BUDGET, GAP, SINGLE, CLEARED = range(-1, 4)  # GO_ON is not one of them
 
 
+# On a fixed budget epsilon 0 spends trials on plans that hardly differ.
+BUDGET_AND_ZERO = (
+    "epsilon 0 asks for the best plan itself: of {}, many go to plans that hardly differ; choose the epsilon that you "
+    "can accept, such as a tenth of what plans differ by"
+)
+
+
 class RunRecord(NamedTuple):
     """Simulated runs, one entry per run and epsilon (largest epsilon need not come first)."""
 

@@ -210,6 +210,35 @@ def from_gymnasium(
     return build(read_rows(rows), source=rows[0][1], horizon=horizon, direction=direction, actions=names)[0]
 
 
+def table_of_gymnasium(env: Any, horizon: int, seed: int) -> tuple[list[dict[str, Any]], str]:
+    """Return the rows of `Instance.from_gymnasium`, those that can be reached within the horizon, and the start."""
+    whole("horizon", horizon, low=1, error=ProblemError)
+    table = _attribute(getattr(env, "unwrapped", env), "P")
+    if table is None:
+        raise ProblemError(
+            "the environment has no table of transitions P; MDP.from_gymnasium finds the graph of others by replay"
+        )
+    start, rows = int(env.reset(seed=seed)[0]), []
+    here = {start}
+    for stage in range(horizon):
+        ahead: set[int] = set()
+        for state in sorted(here):
+            for action, outcomes in table[state].items():
+                if len({(int(to), bool(end)) for chance, to, _, end in outcomes if chance > 0}) != 1:
+                    raise NotDeterministicError(
+                        f"not deterministic: state {state}, option {action} leads to several states by chance; "
+                        f"surepath needs a known next state for each choice"
+                    )
+                mean = sum(chance * float(reward) for chance, _, reward, _ in outcomes)
+                _, to, _, ended = outcomes[0]
+                row = {"stage": stage, "state": str(state), "action": str(action), "mean": mean}
+                rows.append(row | {"next_state": None if ended or stage == horizon - 1 else str(int(to))})
+                if not ended:
+                    ahead.add(int(to))
+        here = ahead
+    return rows, str(start)
+
+
 def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | None = None) -> FloatArray:
     """Return the rewards of one episode along a path of an MDP made by `from_gymnasium`, float [H]; 0 after the end.
 

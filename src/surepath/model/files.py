@@ -86,6 +86,12 @@ class ProblemModel(BaseModel):
     )
     epsilon: Number | None = Field(None, description="How far from the best the answer may be.")
     delta: Number | None = Field(None, description="Allowed probability of a wrong answer.")
+    dependence: Literal["any", "independent"] | None = Field(
+        None, description="Whether the scores of one trial may depend on each other: any, the default, or independent."
+    )
+    missing: Literal["related", "unrelated"] | None = Field(
+        None, description="What the breaking off of a trial has to do with its scores; related by default."
+    )
     law: Literal["gaussian", "bernoulli", "beta", "uniform"] | None = Field(
         None, description="How scores are drawn in simulation; by default beta inside ranges, else Gaussian."
     )
@@ -420,7 +426,7 @@ class Problem:
     Attributes:
         mdp: The layered graph.
         instance: A world to simulate, when the file gives means; else None.
-        epsilon, delta: What the file suggests, or None.
+        epsilon, delta, dependence, missing: What the file says of a study of it, or None.
         name: A short name, or None.
         about: Remarks, line by line.
     """
@@ -431,6 +437,8 @@ class Problem:
     delta: float | None = None
     name: str | None = None
     about: tuple[str, ...] = ()
+    dependence: str | None = None
+    missing: str | None = None
 
 
 def load_problem(
@@ -518,7 +526,7 @@ def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None 
         kind = type(error) if isinstance(error, ProblemError) else ProblemError
         raise kind(f"{name}: {error}") from None
     instance = _instance(mdp, means, model.law, model.concentration, name)
-    return Problem(mdp, instance, epsilon, delta, model.name, about)
+    return Problem(mdp, instance, epsilon, delta, model.name, about, model.dependence, model.missing)
 
 
 def _graph(model: ProblemModel, fallback: float | None) -> tuple[MDP, FloatArray | None]:

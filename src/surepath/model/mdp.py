@@ -168,8 +168,9 @@ class MDP:
         *,
         direction: str = "maximize",
         reward_range: tuple[ArrayLike, ArrayLike] | None = None,
+        sigma: ArrayLike | None = None,
     ) -> MDP:
-        """Build an MDP from dense tables.
+        """Build an MDP from dense tables; `Instance.from_arrays` adds means, for a world to simulate.
 
         Args:
             next_state: int [H, S, A], the state that each action leads to; the last stage's entries are ignored.
@@ -177,6 +178,7 @@ class MDP:
             available: bool [H, S, A], which actions exist; all of them by default.
             direction: "maximize" or "minimize".
             reward_range: Lowest and highest reward, each one number or one per arc; learners refuse what lies outside.
+            sigma: Sub-Gaussian factor of the rewards: one number, one per arc, or float [H, S, A].
 
         Example:
             >>> MDP.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]]).n_arcs
@@ -184,7 +186,8 @@ class MDP:
         """
         from surepath.model.steps import from_arrays
 
-        return from_arrays(next_state, initial_state, available, direction=direction, reward_range=reward_range)
+        how: dict[str, Any] = {"direction": direction, "reward_range": reward_range, "sigma": sigma}
+        return from_arrays(next_state, initial_state, available, **how)
 
     @classmethod
     def from_steps(

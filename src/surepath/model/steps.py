@@ -39,6 +39,7 @@ def from_arrays(
     *,
     direction: str = "maximize",
     reward_range: tuple[ArrayLike, ArrayLike] | None = None,
+    sigma: ArrayLike | None = None,
 ) -> MDP:
     """Keep what can be reached from the initial state, stage by stage; O(H S A), no Python loop over states."""
     table = _table(next_state)
@@ -89,12 +90,18 @@ def from_arrays(
     first = np.zeros(len(degree) + 1, dtype=np.int64)
     np.cumsum(degree, out=first[1:])
     limits = reward_limits(reward_range, int(first[-1]))
+    if sigma is not None and np.ndim(sigma) == 3:
+        if np.shape(sigma) != table.shape:
+            raise ProblemError(f"sigma as [H, S, A] must have shape {table.shape}; got {np.shape(sigma)}")
+        stage = np.repeat(np.arange(horizon), [len(part) for part in actions])
+        sigma = np.asarray(sigma)[stage, np.repeat(np.concatenate(node_states), degree), np.concatenate(actions)]
     return MDP(
         first=first,
         target=np.concatenate(targets),
         stage_node=np.array(stage_node, dtype=np.int64),
         node_state=np.concatenate(node_states),
         action=np.concatenate(actions),
+        sigma=None if sigma is None else check_sigma(sigma, int(first[-1])),
         reward_range=limits,
         direction=direction,
         sizes=(n_states, n_actions),

@@ -312,6 +312,75 @@ class Instance:
         self.means = cast(FloatArray, frozen(self.law.mean))
         self.sigma = cast(FloatArray, frozen(self.law.sigma))
 
+    @classmethod
+    def from_arrays(
+        cls,
+        next_state: ArrayLike,
+        means: ArrayLike,
+        sigma: ArrayLike = 1.0,
+        *,
+        initial_state: int = 0,
+        available: ArrayLike | None = None,
+        direction: str = "maximize",
+    ) -> Instance:
+        """Build a world of Gaussian rewards from dense tables; its MDP declares sigma.
+
+        Args:
+            next_state: int [H, S, A], the state that each action leads to; the last stage's entries are ignored.
+            means: Mean rewards, float [H, S, A], or one per arc, or one number.
+            sigma: Their standard deviations, likewise.
+            initial_state, available, direction: As in `MDP.from_arrays`.
+
+        Example:
+            >>> Instance.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]], np.arange(8).reshape(2, 2, 2)).optimal_return
+            8.0
+        """
+        mdp = MDP.from_arrays(next_state, initial_state, available, direction=direction, sigma=sigma)
+        return cls(mdp, Gaussian(means, cast(FloatArray, mdp.sigma)))
+
+    @classmethod
+    def from_edges(
+        cls,
+        rows: Any,
+        sigma: float = 1.0,
+        *,
+        source: str | int | None = None,
+        target: str | int | None = None,
+        direction: str = "maximize",
+        horizon: int | None = None,
+    ) -> Instance:
+        """Build a world of Gaussian rewards from a table of transitions with a column `mean`.
+
+        Args:
+            rows: As in `MDP.from_edges`: a pandas or polars frame, or mappings.
+            sigma: Standard deviation of the rows that have no `sigma` of their own.
+            source, target, direction: As in `MDP.from_edges`.
+            horizon: With stages: how many there are, when all plans may end before the last one.
+        """
+        from surepath.model.edges import build, read_rows
+
+        edges = read_rows(rows)
+        mdp, means = build(edges, source=source, target=target, sigma=sigma, direction=direction, horizon=horizon)
+        if means is None:
+            raise ProblemError("a world to simulate needs a mean in every row; MDP.from_edges takes a table without")
+        return cls(mdp, Gaussian(means, mdp.declared_sigma))
+
+    @classmethod
+    def from_gymnasium(cls, env: Any, horizon: int, sigma: float = 1.0, *, seed: int = 0) -> Instance:
+        """Build a world from the table `P` of a tabular, deterministic Gymnasium environment, with Gaussian noise.
+
+        Args:
+            env: An environment with `P[state][action] = [(probability, next state, reward, terminated)]`, as those of
+                Gymnasium's toy text.
+            horizon: Number of stages H; after termination a plan waits at a known reward of 0.
+            sigma: Standard deviation of the rewards.
+            seed: Of the reset that gives the first state.
+        """
+        from surepath.model.adapters import table_of_gymnasium
+
+        rows, start = table_of_gymnasium(env, horizon, seed)
+        return cls.from_edges(rows, sigma, source=start, horizon=horizon)
+
     @cached_property
     def gains(self) -> FloatArray:
         """Return mean worths turned so that larger is better, float [N]: means, less what costs take from them."""

@@ -8,21 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from surepath._checks import seed_number, whole
+from surepath._checks import one_of, seed_number, whole
 from surepath.errors import SettingError, SurepathError
 from surepath.learners.base import Learner
 from surepath.learners.challenger.learner import Challenger
-from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, View
+from surepath.learners.own_rules import (
+    EliminationRule,
+    FunctionRule,
+    Rule,
+    SamplingRule,
+    StoppingRule,
+    View,
+    own_rule,
+    rule_name,
+)
 from surepath.learners.per_arc.eprl import EPRL
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Gaussian, Instance
 
-Rule = SamplingRule | EliminationRule | StoppingRule
-
 _ENDINGS = 20  # graphs on which a sampling rule must come to an end
 
 
-def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 0) -> dict[str, Any]:
+def check_rule(
+    rule: Any,
+    role: str = "sampling",
+    *,
+    graphs: int = 60,
+    episodes: int = 40,
+    seed: int = 0,
+) -> dict[str, Any]:
     """Play a rule on small random graphs (ties, masked actions, known rewards, one path) and check its answers.
 
     A sampling rule must give a path, the same one when asked again (a rule that draws takes its chances from view.rng),
@@ -30,6 +44,14 @@ def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 
     rule must give bool [N] and, while all confidence intervals hold, never drop an arc of a best path. A stopping rule
     must give a truth value and, while they hold, never stop on a path more than epsilon from the best. Passing is
     evidence, not proof.
+
+    Args:
+        rule: An object of a rule's class, or a function, which is run in Python here, so that an index out of range
+            is an error. Whether Numba compiles it is said by `compiled` in the answer.
+        role: Of a function: "sampling", "elimination" or "stopping".
+        graphs: How many.
+        episodes: At most on each graph.
+        seed: Of the graphs.
 
     Returns:
         What was played: graphs, episodes, stopped, eliminated; for a sampling rule also `ends`, on how many graphs
@@ -47,12 +69,16 @@ def check_rule(rule: Rule, *, graphs: int = 60, episodes: int = 40, seed: int = 
     """
     if isinstance(rule, type):
         raise SettingError(f"check_rule needs an object of your rule, {rule.__name__}(), not the class itself")
+    played: dict[str, Any] = {"graphs": 0, "episodes": 0, "stopped": 0, "eliminated": 0}
+    if callable(rule):
+        rule = own_rule(one_of("role", role, ("sampling", "elimination", "stopping")), rule)
+        assert isinstance(rule, FunctionRule)
+        played["compiled"], rule.compiled = rule.compiled is not None, None
     if not isinstance(rule, SamplingRule | EliminationRule | StoppingRule):
         raise SettingError(
             f"check_rule needs a SamplingRule, EliminationRule or StoppingRule, not {type(rule).__name__}; "
-            f"derive your class from one of them (surepath.learners.own_rules)"
+            f"give a function, or derive your class from one of them (surepath.learners.own_rules)"
         )
-    played: dict[str, Any] = {"graphs": 0, "episodes": 0, "stopped": 0, "eliminated": 0}
     if isinstance(rule, SamplingRule):
         played["ends"] = {"EPRL": 0, "Challenger": 0}
     for number in range(whole("graphs", graphs, low=1)):
@@ -82,7 +108,7 @@ def _must_end(rule: SamplingRule, instance: Instance, rng: np.random.Generator, 
     ends = [learner.name for learner in tried if _ends(learner, instance, rng, limit)]
     if not ends:
         raise SettingError(
-            f"{type(rule).__name__}: the learner does not end with it; max-diameter stops within a fortieth of its "
+            f"{rule_name(rule)}: the learner does not end with it; max-diameter stops within a fortieth of its "
             f"{limit} episodes. Play every arc that is still active now and then (graph {number})"
         )
     return ends
@@ -125,7 +151,7 @@ def _awkward(rng: np.random.Generator) -> Instance:
 
 
 def _play(rule: Rule, learner: EPRL, instance: Instance, rng: np.random.Generator, number: int, episodes: int) -> int:
-    name, best = type(rule).__name__, instance.best_path()
+    name, best = rule_name(rule), instance.best_path()
 
     def fail(message: str) -> SettingError:
         return SettingError(f"{name}: {message} (graph {number}, after {learner.episodes} episodes)")

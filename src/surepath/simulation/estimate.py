@@ -18,7 +18,7 @@ from surepath.learners.runs import Cancelled, cancelled_by
 from surepath.learners.widths import choose_noise, declared_sigma, has_range
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
-from surepath.model.worlds import BETA, ArcLaws, Gaussian, Instance, Law
+from surepath.model.worlds import BETA, ArcLaws, Bounded, Gaussian, Instance, Law
 from surepath.simulation.simulate import Results, simulate
 
 # Worlds ---------------------------------------------------------------------------------------------------------------
@@ -69,6 +69,8 @@ class Worlds:
             np.maximum.at(best, self.mdp.source, self.mdp.gains_of(slice(None), means))
             charge = 0.0 if self.mdp.charge is None else self.mdp.charge  # tied in worth, where costs count
             means = np.where(tied, self.mdp.sign * (best[self.mdp.source] + charge), means)
+        if self.mdp.scored is not None:
+            return Instance(self.mdp, _parts(self, means))
         law = Gaussian(means, self.sigma) if self.scatter is None else Within(means, self.sigma, self.scatter)
         return Instance(self.mdp, law)
 
@@ -83,6 +85,23 @@ class Worlds:
             return "the means of the problem itself"
         drawn = f"means drawn evenly from {self.low.min():g} to {self.high.max():g}"
         return drawn + (f", {self.ties:.0%} of the options of each state as good as its best one" if self.ties else "")
+
+
+def _parts(worlds: Worlds, means: FloatArray) -> Law:
+    """Return a law of each arc whose sums over what a score covers have its noise, inside its range."""
+    mdp = worlds.mdp
+    share = _stages_covered(mdp)
+    if worlds.scatter is None or mdp.reward_range is None:
+        return Gaussian(means, worlds.sigma / np.sqrt(share))
+    low, high = (end / share for end in mdp.reward_range)
+    ratio = float(np.min((high - low) * np.sqrt(share) / worlds.scatter))
+    return Bounded(low, high, np.clip(means, low, high), concentration=max(ratio**2 / 4 - 1, 0.5))
+
+
+def _stages_covered(mdp: MDP) -> FloatArray:
+    """Return how many stages the score of each arc covers, float [N]."""
+    first = np.array([-1, *mdp.score_stages])
+    return np.diff(first)[np.searchsorted(first[1:], mdp.arcs.stage)].astype(np.float64)
 
 
 def worlds_of(
@@ -170,7 +189,8 @@ def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, Fl
     low, high = np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)
     if mdp.reward_range is not None:
         bounded = np.isfinite(mdp.reward_range[0]) & np.isfinite(mdp.reward_range[1])
-        low[bounded], high[bounded] = mdp.reward_range[0][bounded], mdp.reward_range[1][bounded]
+        share = _stages_covered(mdp)[bounded]
+        low[bounded], high[bounded] = mdp.reward_range[0][bounded] / share, mdp.reward_range[1][bounded] / share
     return low, high
 
 
@@ -184,6 +204,7 @@ def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, Fl
 SPECS: dict[str, dict[str, Any]] = {
     "Challenger": {"name": "Challenger"},
     "EPRL": {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"},
+    "Rounds": {"name": "Rounds"},  # alone, where scores cover several steps
 }
 WORST_NOISE = "Challenger, worst noise"  # as much as a declared range allows
 CURVE_WORLDS = 10  # of the curve over epsilon, at most
@@ -236,6 +257,7 @@ def estimate(
     spread: tuple[float, float] | None = None,
     ties: float = 0.0,
     scatter: float | None = None,
+    dependence: str = "any",
     instance: Instance | None = None,
     worlds: int = 20,
     seed: int = 0,
@@ -245,6 +267,7 @@ def estimate(
 ) -> Estimate:
     """Simulate Challenger and EPRL once in each of several worlds, and Challenger for larger and smaller epsilons too.
 
+    Where scores cover several steps it is Rounds alone, and means are those of the effects.
     Challenger plays a path several times before planning again here, which is quicker and costs it a few per cent.
 
     Args:
@@ -257,6 +280,7 @@ def estimate(
         scatter: Standard deviation of scores in a declared range without sigma, whose noise the learners then learn as
             in real trials; by default that of the instance's law, else a fifth of the range. The worst case, half the
             range and Gaussian, is played too.
+        dependence: That of Challenger, as a study has it: "any" or "independent".
         instance: A world of the problem's own, used in place of drawn ones unless spread or ties is given.
         worlds: How many worlds are drawn.
         seed: World i draws from the child i of SeedSequence(seed).
@@ -275,28 +299,32 @@ def estimate(
     worlds, seed, noise = whole("worlds", worlds, low=1, high=1_000_000), drawn.seed, drawn.sigma
     budget = whole("budget", budget, low=1)
     learns = drawn.learns
-    players = {name: (spec, drawn) for name, spec in SPECS.items()}
-    if learns:
-        players[WORST_NOISE] = (SPECS["Challenger"], drawn.worst)
+    specs = {**SPECS, "Challenger": {**SPECS["Challenger"], "dependence": dependence}}
+    leader = "Challenger" if mdp.scored is None else "Rounds"
+    players = {name: (spec, drawn) for name, spec in specs.items() if (name == "Rounds") == (leader == "Rounds")}
+    if learns and mdp.scored is None:
+        players[WORST_NOISE] = (specs["Challenger"], drawn.worst)
     trials: dict[str, list[int]] = {name: [] for name in players}
     censored: dict[str, list[bool]] = {name: [] for name in players}
 
     def play(name: str, i: int, aim: float, most: int) -> Results:
         spec, where = players[name]
-        given = None if learns and name != WORST_NOISE else noise
+        given = {"sigma": None if learns and name != WORST_NOISE else noise} if mdp.scored is None else {}
         return simulate(
-            {**spec, "delta": delta, "sigma": given}, where[i], 1, seed, [aim], workers=1, budget=most, first_run=i
+            {**spec, "delta": delta, **given}, where[i], 1, seed, [aim], workers=1, budget=most, first_run=i
         )
 
     if seconds is not None:
         seconds = real("seconds", seconds)
         for name in players:
-            play(name, 0, epsilon, 1)  # compiled before the clock starts
+            play(
+                name, 0, epsilon, 1 if mdp.scored is None else 3 * mdp.n_effects + 1
+            )  # compiled before the clock starts
     halt = threading.Event()
     with _time_limit(halt, seconds):
         for i in range(worlds):
             for name in players:
-                if halt.is_set() and trials["Challenger"]:
+                if halt.is_set() and trials[leader]:
                     break
                 first = budget if seconds is None else 1
                 tau, cut = _trials_seen(partial(play, name, i, epsilon), first, budget)
@@ -309,13 +337,13 @@ def estimate(
         points: dict[float, list[float]] = {}
         for aim in curve_epsilons(drawn, epsilon):
             if aim == epsilon:  # the runs above
-                seen = zip(trials["Challenger"], censored["Challenger"])
+                seen = zip(trials[leader], censored[leader])
                 points[aim] = [np.inf if cut else tau for tau, cut in seen]
                 continue
             for i in range(min(worlds, CURVE_WORLDS)):
                 if halt.is_set():
                     break
-                tau, cut = _trials_seen(partial(play, "Challenger", i, aim), budget, budget)
+                tau, cut = _trials_seen(partial(play, leader, i, aim), budget, budget)
                 if not halt.is_set():
                     points.setdefault(aim, []).append(np.inf if cut else tau)
     curve = [(aim, *np.quantile(taus, (0.5, 0.1, 0.9), method="higher").tolist()) for aim, taus in points.items()]
@@ -332,7 +360,7 @@ def estimate(
         "budget": budget,
         "seconds": seconds,
         "out_of_time": halt.is_set(),
-        "learners": SPECS,
+        "learners": specs,
     }
     played = [name for name in players if trials[name]]
     return Estimate(

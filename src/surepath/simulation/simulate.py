@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +19,16 @@ from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import Learner, build
-from surepath.learners.runs import BUDGET, STOP_REASONS, RunRecord, cancelled_by, joined, raise_if_cancelled
+from surepath.learners.own_rules import warn_of_cost
+from surepath.learners.runs import (
+    BUDGET,
+    BUDGET_AND_ZERO,
+    STOP_REASONS,
+    RunRecord,
+    cancelled_by,
+    joined,
+    raise_if_cancelled,
+)
 from surepath.learners.widths import choose_noise, ranges_of
 from surepath.model.mdp import MDP
 from surepath.model.paths import values_to_go
@@ -186,6 +196,7 @@ class Results:
         gap: Certified gap at the end.
         path: Recommended path, int [rows, H].
         settings: Of the learner, the instance and the simulation.
+        along: The same runs cut earlier, by budget, where `simulate` was asked for them.
     """
 
     COLUMNS = Row._fields
@@ -210,6 +221,7 @@ class Results:
         self.reason = np.array(STOP_REASONS)[reason]
         self.eliminated, self.gap, self.path = eliminated, gap, path
         self.settings = settings
+        self.along: dict[int, Results] = {}
 
     def __len__(self) -> int:
         return len(self.tau)
@@ -359,6 +371,7 @@ def simulate(
     workers: int | None = None,
     *,
     budget: int = 10_000_000,
+    along: Sequence[int] = (),
     progress: bool | Progress = False,
     first_run: int = 0,
 ) -> Results:
@@ -375,6 +388,8 @@ def simulate(
         epsilons: Stopping times for several epsilons from one run at the smallest.
         workers: Threads; by default one per core.
         budget: Episodes after which a run is cut; such rows are marked censored.
+        along: Smaller budgets at which to look at the same runs: `results.along` has the results by budget, with the
+            regret of what is recommended then and its proven gap. Each is played from the start.
         progress: True for a progress bar on standard error, or a function of (runs done, runs), called for every run
             with one worker (short runs are played, and counted, some at a time), about five times a second with more.
         first_run: Index of the first run, so that an experiment can be played in pieces.
@@ -400,13 +415,22 @@ def simulate(
     if grid is None:
         grid = np.array([learner.epsilon])
     first_run = whole("first_run", first_run, low=0)
+    warn_of_cost(learner)
     some = _some_runs(learner, instance, seed, budget, grid, first_run)
     with Reporter(progress, runs) as report:
         if workers > 1:
             _compile(learner, instance)
         records = play_all(some, runs, workers, report)
     how = {"seed": seed, "runs": runs, "first_run": first_run, "budget": budget}
-    return _results(records, learner, instance, grid, how)
+    found = _results(records, learner, instance, grid, how)
+    found.along = {whole("along", t, low=1): found for t in along}
+    for t in found.along:
+        if t < budget:
+            cut: dict[str, Any] = {"budget": t, "first_run": first_run}
+            found.along[t] = simulate(learner, instance, runs, seed, grid.tolist(), workers, **cut)
+    if (found.censored & (found.epsilon == 0)).any():
+        warnings.warn(BUDGET_AND_ZERO.format(f"{budget:,} trials"), stacklevel=2)
+    return found
 
 
 def _grid(epsilons: Iterable[float] | None) -> FloatArray | None:

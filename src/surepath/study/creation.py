@@ -105,6 +105,10 @@ def _retries(log: Writing, row: TrialRow) -> int:
 # Creation -------------------------------------------------------------------------------------------------------------
 
 LONGEST_NAME = 200
+PRICE = (
+    "the scores of one trial may depend on each other: that takes about 2 times the trials, more for long plans that "
+    "share no step; choose dependence independent where they surely do not"
+)
 
 
 @dataclass(frozen=True)
@@ -177,10 +181,18 @@ def new_record(
     delta: float | None,
     sigma: Any,
     options: Options,
+    dependence: str | None = None,
+    missing: str | None = None,
 ) -> StudyRecord:
     """Check everything and freeze it; what is missing is taken from the problem file."""
     found = read_problem(problem, sigma)
     spec = learner_spec(learner, found.mdp)
+    shared = {"dependence": (dependence, found.dependence, "any"), "missing": (missing, found.missing, "related")}
+    for key, (said, suggested, default) in shared.items():
+        if spec["name"] == "Challenger":
+            spec[key] = said if said is not None else spec.get(key, suggested or default)
+        elif said is not None:
+            raise SettingError(f"{key} is a setting of Challenger; {spec['name']} proves by totals of whole trials")
     wanted = {"epsilon": (epsilon, found.epsilon), "delta": (delta, found.delta)}
     for key, (given, asked) in wanted.items():
         value = given if given is not None else spec.get(key, asked)

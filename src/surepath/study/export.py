@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from surepath._checks import one_of
 from surepath._optional import need
+from surepath._version import __version__
 from surepath.errors import MissingExtraError, SettingError, StudyError, SurepathError
 from surepath.learners.base import build, read_rewards
 from surepath.model.files import parse_json_problem
@@ -20,7 +23,9 @@ from surepath.study.creation import Options, check_name, learner_spec
 from surepath.study.fold import EXCLUDE, TIGHTEN
 from surepath.study.sheets import EVERY_ROW, FACTS, all_trials, columns, plan_columns, table, table_rows
 from surepath.study.storage import PAGE, Reading, Storage, Writing, retrying
-from surepath.study.trial import SCORED, SOURCES, STATES, WAITING, ActionRow, QueueRow, StudyRecord, TrialRow
+from surepath.study.trial import PARTIAL, SCORED, SOURCES, STATES, WAITING, ActionRow, QueueRow, StudyRecord, TrialRow
+from surepath.verify.file import CONFIRM, CONFIRMED
+from surepath.verify.stages import missing_rule
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -168,7 +173,6 @@ RECORD_TEXTS = ("name", "problem", "problem_hash", "settings", "options", "versi
 
 def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyRecord:
     """Make the study of an exported log; everything is checked before the study exists."""
-    exists = False
     try:
         with path.open(encoding="utf-8") as file:
             record, trials, actions, queue = _read(iter(file), path.name)
@@ -180,11 +184,47 @@ def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyR
         raise StudyError(f"cannot read {path}: {error.strerror or error}") from error
     if name is not None:
         record = replace(record, name=check_name(name))
+    return _fill(storage, record, trials, actions, queue)
+
+
+def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
+    """Make another study of the same log, with dependence "any" where the first one has "independent"."""
+    settings = json.loads(study.record.settings)
+    was = settings.get("dependence")
+    if dependence is not None and one_of("dependence", dependence, ("any", "independent")) != was:
+        if was != "independent":
+            raise SettingError(
+                f"study {study.name!r} lets the scores of a trial depend on each other; whether they do is no matter "
+                "of choice once there are trials: create a new study"
+            )
+        spec = {key: value for key, value in settings.items() if key not in ("bound", "prior")}
+        settings = build({**spec, "dependence": "any"}, study.mdp).settings()
+    study.sync()
+    trials, actions, queue = study._read(
+        lambda log: (list(all_trials(log)), log.actions_after(0), log.queue(EVERY_ROW))
+    )
+    rule = missing_rule(study.mdp, settings)
+    broken = next((row for row in trials if row.state == PARTIAL), None)
+    if settings.get("dependence") != was and broken is not None and rule is not None and not rule.fills:
+        raise StudyError(
+            f"trial {broken.number} broke off after {len(broken.rewards)} scores: a log is read again with dependence "
+            "any only if all its trials are whole, or every score has a declared range (and noise is not bernstein)"
+        )
+    text = json.dumps(settings)
+    record = replace(study.record, name=check_name(name), settings=text, created=time.time(), version=__version__)
+    return _fill(study.storage, record, trials, actions, queue)
+
+
+def _fill(
+    storage: Storage, record: StudyRecord, trials: list[TrialRow], actions: list[ActionRow], queue: list[QueueRow]
+) -> StudyRecord:
+    """Enter a study with its log; no half of it stays."""
+    exists = False
     with contextlib.suppress(StudyError):  # none of that name, or no storage yet
         retrying(lambda: storage.load(record.name))
         exists = True
     if exists:
-        raise StudyError(f"a study {record.name!r} already exists here; restore this one under another name")
+        raise StudyError(f"a study {record.name!r} already exists here; choose another name")
     retrying(lambda: storage.create(record))
 
     def fill(log: Writing) -> None:
@@ -204,7 +244,7 @@ def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyR
     try:
         retrying(once)
     except BaseException:
-        storage.delete(record.name)  # no half of a study stays
+        storage.delete(record.name)
         raise
     return record
 
@@ -257,7 +297,7 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
 
 def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
     row = ActionRow(number=entry.pop("action"), **entry)
-    if row.number != expected or row.kind not in (EXCLUDE, TIGHTEN) or not 0 <= row.after <= trials:
+    if row.number != expected or row.kind not in (EXCLUDE, TIGHTEN, CONFIRM, CONFIRMED) or not 0 <= row.after <= trials:
         raise ValueError(f"an action that cannot be: {entry}")
     json.loads(row.content)
     return row

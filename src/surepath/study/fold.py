@@ -7,7 +7,7 @@ import json
 import math
 import time
 from collections.abc import Iterable
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -367,6 +367,14 @@ class Fold:
         """Copy the learner, all but the graph, which never changes."""
         return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
 
+    def frozen(self) -> Fold:
+        """Return the fold as it is now; the study may go on with its own."""
+        still = copy(self)
+        still.learner, still.tally = self.copy(), deepcopy(self.tally)
+        still.window, still._coming, still.trace = dict(self.window), list(self._coming), list(self.trace)
+        still._view = (self.prefix, self.actions), still.learner
+        return still
+
     def _fold(self, row: TrialRow) -> None:
         try:
             self.tally.refused += not self._feed(self.learner, row)
@@ -396,7 +404,7 @@ class Fold:
         if action.kind == EXCLUDE:
             self.learner.exclude(np.array(content, dtype=np.int64))
             self.proof = None  # it was about the plans that were feasible then
-        else:
+        elif action.kind == TIGHTEN:
             self.learner.tighten(float(content))
             if self.proof is not None and self.proof["gap"] > float(content):
                 self.proof = None  # it proved what was asked for then; what stops now proves more

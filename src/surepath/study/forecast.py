@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from time import thread_time as clock
@@ -182,10 +183,10 @@ class Run:
         self.world, self.reality, self.rng = world, reality_of(world), rng
         self.start, self.played, self.done = int(learner.episodes), 0, False
 
-    def go(self, trials: int, end: float) -> None:
-        """Play until there are so many trials, it is done, or the clock says `end`."""
+    def go(self, trials: int, over: Callable[[], bool]) -> None:
+        """Play until there are so many trials, it is done, or the time is over."""
         own = self.learner
-        while self.played < trials and not self.done and clock() < end:
+        while self.played < trials and not self.done and not over():
             goal = min(trials, self.played + max(1, CLOCK_STRETCH // own.mdp.n_arcs))
             episodes, self.done = play_on(own, self.reality, self.rng, self.start + goal)
             self.played = episodes - self.start
@@ -208,8 +209,15 @@ MOST_BYTES = 200_000_000  # of copies of the evidence
 GROUP = 8  # worlds that are played to their end side by side
 
 
-def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, seconds: float = SECONDS) -> Forecast:
-    """Simulate how a study may go on, with at most about `seconds` of work."""
+def forecast(
+    study: Study,
+    more: int = 50,
+    draws: int = 32,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    ended: Callable[[], bool] = lambda: False,
+) -> Forecast:
+    """Simulate how a study may go on, with at most about `seconds` of work, or until nobody waits: `ended()`."""
     more, draws = whole("more", more, low=1), whole("draws", draws, low=1)
     learner = study.learner
     gap = proven_gap(learner)
@@ -219,6 +227,10 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     end, budget = clock() + seconds, _trial_budget(learner)
     spent, settled = study.spent, study.evidence_trials
     price = spent / settled if spent is not None and settled else None
+
+    def over() -> bool:
+        return clock() > end or ended()
+
     size = sum(value.nbytes for value in learner._evidence().values() if isinstance(value, np.ndarray))
     children = np.random.SeedSequence([seed, int(study._fold.digest[:16], 16)]).spawn(
         min(draws, max(2, MOST_BYTES // max(1, 2 * size)))
@@ -228,35 +240,35 @@ def forecast(study: Study, more: int = 50, draws: int = 32, seed: int = 0, secon
     for child in children:
         rng = np.random.default_rng(child)
         run = Run(learner, draw_world(study.mdp, learner, rng), rng)
-        run.go(more, end)
+        run.go(more, over)
         budget -= run.played
-        if runs and clock() > end and run.played < more and not run.done:
+        if runs and over() and run.played < more and not run.done:
             break  # the last world was not played far enough to count
         runs.append(run)
         gaps.append(run.gap())
-        if clock() > end or budget <= 0:
+        if over() or budget <= 0:
             break
-    left, played = _to_the_end(runs, more, end, budget)
+    left, played = _to_the_end(runs, more, over, budget)
     cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
     return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws, price)
 
 
-def _to_the_end(runs: list[Run], more: int, end: float, budget: int) -> tuple[list[float], list[int]]:
+def _to_the_end(runs: list[Run], more: int, over: Callable[[], bool], budget: int) -> tuple[list[float], list[int]]:
     """Play worlds until they are done, a few side by side, and the next few when those are done and time is left."""
     left: list[float] = []
     played: list[int] = []
     for first in range(0, len(runs), GROUP):
         group, goal = runs[first : first + GROUP], 2 * more
-        if first > 0 and (clock() > end or budget <= 0):
+        if first > 0 and (over() or budget <= 0):
             break
-        while clock() < end and not all(run.done for run in group):
+        while not over() and not all(run.done for run in group):
             ahead = sum(goal - run.played for run in group if not run.done)
             if ahead > budget:  # all are cut after the same trials
                 budget = 0
                 break
             for run in group:
                 before = run.played
-                run.go(goal, end)
+                run.go(goal, over)
                 budget -= run.played - before
             goal *= 2
         left += [float(run.played) if run.done else float("inf") for run in group]

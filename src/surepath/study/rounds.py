@@ -124,6 +124,22 @@ class StudyRounds(Rounds):
             "active": self.active,
         }
 
+    def closest(self, count: int) -> list[IntArray]:
+        """Return plans that differ from the recommended one in one excursion, those that may be the best first."""
+        known = self._verdict
+        if known is None:
+            return []
+        strongest = sorted({int(t) for t in known.strongest if t >= 0}, key=lambda t: -float(known.bound[t]))
+        return [known.path[t] for t in strongest[:count]]
+
+    def total_sigma(self) -> float:
+        """Return the sub-Gaussian factor of a whole plan's score: what was declared, or half of the range."""
+        own = [] if self._size is None else [float(self._size.sum())]
+        own += [] if self._limits is None else [float((self._limits[1] - self._limits[0]).sum()) / 2]
+        if not own:
+            raise SettingError("confirm() needs a declared sigma or range: without one nothing holds by itself")
+        return min(own)
+
     def rounds(self) -> list[dict[str, Any]]:
         """Return the finished rounds as evidence: plans in the order asked, and their scores as they were told."""
         return [

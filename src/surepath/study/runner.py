@@ -17,13 +17,14 @@ import tempfile
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from logging import INFO
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from surepath._checks import suggest, whole
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.errors import (
     BudgetError,
     ProblemError,
@@ -33,6 +34,7 @@ from surepath.errors import (
     StudyError,
     WaitingError,
 )
+from surepath.learners.runs import BUDGET_AND_ZERO
 from surepath.model.mdp import MDP
 from surepath.study.creation import seconds
 from surepath.study.performing import (
@@ -349,6 +351,9 @@ class Runner:
     ) -> None:
         self._study, self._perform, self._callbacks = study, perform, tuple(callbacks)
         self._left = None if n_trials is None else whole("n_trials", n_trials, low=1)
+        if (n_trials is not None or budget is not None) and study.epsilon == 0:
+            limit = "a limited budget" if n_trials is None else many(n_trials, "trial")
+            warnings.warn(BUDGET_AND_ZERO.format(limit), stacklevel=4)
         self._end = None if timeout is None else time.monotonic() + seconds(timeout, "timeout")
         self._abandon = abandon
         self._limit: dict[str, Any] = {} if budget is None else {"budget": budget}

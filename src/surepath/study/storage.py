@@ -110,6 +110,7 @@ class Storage:
         self._path = os.path.abspath(str(self._url.database))  # of SQLite's file, wherever this process goes
         self._process = os.getpid()
         self._clock = clock
+        self.patience = STORAGE_PATIENCE  # seconds for which a database that is away is tried again
         self._ready = False
         self._file: tuple[int, int] | None = None  # which file the connections have open, where it is SQLite's
 
@@ -121,17 +122,13 @@ class Storage:
     def _connection(self, *, write: bool) -> Iterator[Connection]:
         """Open a transaction; errors of the database come out in words."""
         self._abandon_inherited()
-        options: dict[str, Any] = {PENDING_WRITE: write}
-        if not self.is_sqlite:
-            level = "READ COMMITTED" if write else "REPEATABLE READ"
-            options = {"isolation_level": level, "postgresql_readonly": not write}
         try:
             with self._turn, self._engine.connect() as plain:
-                connection = plain.execution_options(**options)
+                connection = plain.execution_options(**{PENDING_WRITE: write})
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            found = storage_error(error, self._url)
+            found = storage_error(error, self._url, self._ready)
             raise found from (None if sql.WITHHELD in str(found) else error)
 
     def _abandon_inherited(self) -> None:
@@ -258,6 +255,12 @@ class Storage:
         if self._clock is not None:
             return self._clock()
         return time.time() if self.is_sqlite else float(study.now)
+
+    def ping(self) -> None:
+        """Raise StorageError where the database does not answer."""
+        self._prepare(create=False)
+        with self._connection(write=False) as connection:
+            connection.execute(select(1))
 
     def close(self) -> None:
         """Release connections."""

@@ -46,6 +46,7 @@ from surepath.study.trial import (
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
+    from surepath.study.confirm import Confirmation
     from surepath.study.forecast import Forecast
     from surepath.study.status import Status
 
@@ -133,6 +134,8 @@ class Study:
         on_failure: str = LEAVE_OUT,
         cases: Any = None,
         cases_per_trial: int = 1,
+        dependence: str | None = None,
+        missing: str | None = None,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -152,11 +155,15 @@ class Study:
             cases: What trials are played on: a number of cases, their names, or a CSV file of them. Every trial gets
                 one, drawn by the study with replacement and without a look at the plan.
             cases_per_trial: How many cases a trial is played on; its score is their mean.
+            dependence: "any" (the default): the scores of one trial may depend on each other, since they share a case,
+                at a price of about 2 times the trials, more for long plans that share no step; or "independent".
+            missing: What the breaking off of a trial has to do with its scores, under "any": "related" (the default) or
+                "unrelated", as in `Challenger`.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
         options = new_options(lease, on_failure, cases, cases_per_trial)
-        record = new_record(problem, name, learner, epsilon, delta, sigma, options)
+        record = new_record(problem, name, learner, epsilon, delta, sigma, options, dependence, missing)
         return cls(place, enter(place, record, exist_ok))
 
     @classmethod
@@ -164,7 +171,7 @@ class Study:
         """Open a study; the name may be left out where the storage has only one."""
         place = open_storage(storage)
         wanted = only_name(place) if name is None else name
-        return cls(place, retrying(lambda: place.load(wanted)))
+        return cls(place, retrying(lambda: place.load(wanted), place.patience))
 
     def close(self) -> None:
         """Release the database's connections; the study itself stays."""
@@ -193,7 +200,7 @@ class Study:
             self._own += 1
             return answer
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _read(self, do: Callable[[Reading], T]) -> T:
         def once() -> T:
@@ -201,7 +208,7 @@ class Study:
                 self._check_same(log)
                 return do(log)
 
-        return retrying(once)
+        return retrying(once, self.storage.patience)
 
     def _check_same(self, log: Reading) -> None:
         if log.created() != self.record.created:
@@ -463,6 +470,28 @@ class Study:
         limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
         optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
 
+    def confirm(
+        self,
+        function: Callable[[Any], Any],
+        *,
+        margin: float,
+        rivals: Iterable[Any] | None = None,
+        delta: float | None = None,
+    ) -> Confirmation:
+        """Play the answer of a study in rounds against rivals, and state what holds with no model of the scores.
+
+        The number of fresh plays is fixed before the first, and looked at once, at the end; the certificate holds it.
+
+        Args:
+            function: Gets the plan {step: option} and returns its score.
+            margin: What two plans' means are told apart by: a lead of this size is proven to be one.
+            rivals: Plans, today's among them; by default the closest ones.
+            delta: Probability that a statement is wrong, added to the study's own; by default the same.
+        """
+        from surepath.study.confirm import confirm
+
+        return confirm(self, function, rivals, margin, delta)
+
     # Files -------------------------------------------------------------------------------------------------------
 
     def export(self, path: str | Path) -> int:
@@ -483,6 +512,19 @@ class Study:
 
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
+
+    def copy(self, name: str, *, dependence: str | None = None) -> Study:
+        """Make another study of the same log, in the same storage.
+
+        Args:
+            name: Of the copy.
+            dependence: "any" reads a log of whole trials again as one whose scores may depend on each other, which is
+                valid by itself; whoever takes the answer that comes first, of the study or its copy, is wrong with
+                probability 2 delta at most.
+        """
+        from surepath.study.export import copy_log
+
+        return Study(self.storage, copy_log(self, name, dependence))
 
     # Decisions ---------------------------------------------------------------------------------------------------
 

@@ -278,6 +278,8 @@ def build_tables(connection: Connection) -> None:
 BUSY_MS = 10_000  # how long SQLite itself waits for a lock
 LOCK_MS = 10_000  # how long PostgreSQL does
 IDLE_MS = 120_000  # after which PostgreSQL ends the transaction of a worker that hangs, so that others can go on
+POOL = {"pool_size": 5, "max_overflow": 20}  # connections that are kept, and further ones; the URL may say otherwise
+POOL_SECONDS = 10  # to wait for one of them
 READ_ONLY = "the file or its folder is read-only"
 PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
 
@@ -324,27 +326,7 @@ def read_url(text: str) -> URL:
 def open_engine(url: URL) -> Engine:
     """Create the engine of a database, with the settings that studies rely on."""
     if url.get_backend_name() != "sqlite":
-        # A pool may hold connections of a server that has been restarted since: the first use finds out, empties the
-        # pool and is repeated (retry.py), which costs nothing while the server is there.
-        try:
-            engine = create_engine(url, pool_size=5, max_overflow=20, connect_args={"connect_timeout": 10})
-        except (ArgumentError, ValueError):
-            raise StorageError(f"{shown(url)} is not an address of a database: its parameters cannot be read") from None
-
-        @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
-        def _limit(connection: Any, _record: Any) -> None:
-            encoding = connection.info.parameter_status("server_encoding")
-            if encoding != "UTF8":
-                connection.close()
-                raise StorageError(
-                    f"the database {url.database} has the encoding {encoding}, which cannot keep every text; studies "
-                    f"need one in UTF8: createdb --encoding=UTF8 --template=template0 NAME"
-                )
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET lock_timeout = {LOCK_MS}; SET idle_in_transaction_session_timeout = {IDLE_MS}")
-            connection.commit()
-
-        return engine
+        return _open_postgres(url)
     if url.database is None:
         engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
         _begin_by_hand(engine)
@@ -362,6 +344,50 @@ def open_engine(url: URL) -> Engine:
             arguments[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
 
     _begin_by_hand(engine)
+    return engine
+
+
+def _open_postgres(url: URL) -> Engine:
+    """Create the engine of a PostgreSQL database, which pgbouncer may stand before: nothing is kept in a session.
+
+    A pool may hold connections of a server that has been restarted since: the first use finds out, empties the pool and
+    is repeated (`retrying`), which costs nothing while the server is there.
+    """
+    query = dict(url.query)
+    try:
+        sizes = {name: int(str(query.pop(name, size))) for name, size in POOL.items()}
+        if min(sizes.values()) < 0 or sizes["pool_size"] < 1:
+            raise ValueError
+        engine = create_engine(
+            url.set(query=query),
+            **sizes,
+            pool_timeout=POOL_SECONDS,
+            isolation_level="AUTOCOMMIT",  # transactions are begun below, not by the driver
+            connect_args={"connect_timeout": 10, "tcp_user_timeout": 10_000, "prepare_threshold": None},
+        )
+    except (ArgumentError, ValueError):
+        raise StorageError(f"{shown(url)} is not an address of a database: its parameters cannot be read") from None
+
+    @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
+    def _check(connection: Any, _record: Any) -> None:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            connection.close()
+            raise StorageError(
+                f"the database {url.database} has the encoding {encoding}, which cannot keep every text; studies "
+                f"need one in UTF8: createdb --encoding=UTF8 --template=template0 NAME"
+            )
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Any) -> None:
+        write = connection.get_execution_options().get(PENDING_WRITE, False)
+        kind = "ISOLATION LEVEL READ COMMITTED" if write else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        # One round trip. The settings end with the transaction: the next one of this session may be another client's.
+        connection.exec_driver_sql(
+            f"BEGIN {kind}; SET LOCAL lock_timeout = {LOCK_MS}; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"
+        )
+
     return engine
 
 
@@ -405,8 +431,11 @@ class TransientError(StorageError):
     """
 
 
-def storage_error(error: Exception, url: URL) -> StorageError:
-    """Turn a database error into one of ours, without the secrets of the address."""
+def storage_error(error: Exception, url: URL, known: bool = False) -> StorageError:
+    """Turn a database error into one of ours, without the secrets of the address.
+
+    `known` says that this database has answered before: where its socket is missing, it is being restarted.
+    """
     place = str(url.database or "memory") if url.get_backend_name() == "sqlite" else shown(url)
     origin = getattr(error, "orig", None) or error
     cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
@@ -424,14 +453,14 @@ def storage_error(error: Exception, url: URL) -> StorageError:
         return StorageError(f"{place} cannot be opened: no permission, or it is a folder")
     if "locked" in low or "busy" in low:
         return TransientError(f"{place} is locked by another writer for too long")
-    if getattr(error, "connection_invalidated", False) or _passing(origin, low):
+    if getattr(error, "connection_invalidated", False) or _passing(origin, low, known):
         return TransientError(f"no connection to {place} ({cause})")
     return StorageError(f"{place}: {cause}")
 
 
-# PostgreSQL's classes of errors: connection lost, shutdown or start, deadlock and the like, too many connections, a
-# lock not to be had in time, a transaction that hung.
-PASSING_STATES = ("08", "57P", "40", "53300", "55P03", "25P03")
+# PostgreSQL's classes of errors: connection lost, shutdown or start, a statement that took too long, deadlock and the
+# like, too many connections, a lock not to be had in time, a transaction that hung.
+PASSING_STATES = ("08", "57P", "57014", "40", "53300", "55P03", "25P03")
 PASSING_WORDS = (
     "connection",
     "server closed",
@@ -443,10 +472,13 @@ PASSING_WORDS = (
     "could not receive",
     "could not send",
 )
-NOT_PASSING = ("authentication", "does not exist", "no password", "pg_hba")  # no waiting helps
+NOT_PASSING = (  # no waiting helps
+    "authentication", "does not exist", "no password", "pg_hba", "ssl", "certificate", "name or service not known",
+)  # fmt: skip
+NO_SOCKET = "no such file or directory"
 
 
-def _passing(origin: Exception, text: str) -> bool:
+def _passing(origin: Exception, text: str, known: bool) -> bool:
     state = getattr(origin, "sqlstate", None)
     if state:
         return str(state).startswith(PASSING_STATES)
@@ -454,4 +486,6 @@ def _passing(origin: Exception, text: str) -> bool:
     whole = str(origin).lower()
     if not kinds & {"OperationalError", "InterfaceError"} or any(word in whole for word in NOT_PASSING):
         return False
+    if NO_SOCKET in whole:
+        return known
     return any(word in text for word in PASSING_WORDS)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -42,6 +43,7 @@ SOURCES = ("asked", "queued", "retried", "late", "imported")
 LEFT_OUT, MARKED = ("failed", "expired", "cancelled"), ("late", "imported")
 WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
 EXCLUDE, TIGHTEN = "exclude", "tighten"
+CONFIRM, CONFIRMED = "confirm", "confirmed"  # which plans are to be played again, and what they scored
 
 GAP_DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 ADVICE = {
@@ -49,8 +51,7 @@ ADVICE = {
     "noise": "declare a larger sigma in a new study, and do not choose it by looking at trials that you import there",
     "dependence": "let the state tell the earlier choice apart (depends=...) in a new study",
     "drift": "find what changes over time, keep it fixed or randomise it, and begin a new study",
-    "luck": "find what the steps of one trial share (an input, a day, a machine) and vary it within the trial, or begin"
-    " a new study with one step for the whole plan, whose score is the total",
+    "luck": "read this log again with scores that may depend on each other: surepath study copy NEW --dependence any",
     "late": "give trials a longer lease in a new study, or renew it while they run: none may be lost for being slow",
     "refused": "begin a new study with scores that can be counted: subtract the same amount from all scores of a step",
     "unequal": "declare the noise of each option, or a range of its scores, and begin a new study",
@@ -150,6 +151,39 @@ def statement(content: Mapping[str, Any]) -> str:
     )
 
 
+def confirmed_leads(mdp: MDP, design: Mapping[str, Any], scores: Sequence[Sequence[float]]) -> list[float]:
+    """Return by how much the first plan is better than each other at least, with all at once, whatever the model.
+
+    The difference of two means of n plays errs by more than x with probability at most exp(-n x^2 / (4 sigma^2)).
+    """
+    n, rivals = int(design["plays"]), len(design["paths"]) - 1
+    off = math.sqrt(4 * float(design["sigma"]) ** 2 * math.log(rivals / float(design["delta"])) / n)
+    means = [math.fsum(some) / n for some in scores]
+    return [mdp.sign * (means[0] - mean) - off for mean in means[1:]]
+
+
+def confirmed_words(mdp: MDP, design: Mapping[str, Any], scores: Sequence[Sequence[float]]) -> str:
+    """State what fresh plays say, whatever the model."""
+    said = []
+    for path, lead in zip(design["paths"][1:], confirmed_leads(mdp, design, scores)):
+        size = f"{math.floor(abs(lead) * 1e4) / 1e4:g}" if lead >= 0 else rounded_up(-lead, GAP_DIGITS)
+        words = f"better than {{}} by at least {size}" if lead >= 0 else f"at most {size} worse than {{}}"
+        said.append(words.format(plan_in_words(mdp.plan(path))))
+    return (
+        f"Whatever the model, by {design['plays']} fresh plays of each: {'; '.join(said)} (wrong with probability at "
+        f"most {_number(design['delta'])})."
+    )
+
+
+def confirmations(actions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    """Yield each confirmation that was begun, and its scores; None where it was not finished."""
+    rows = list(actions)
+    scores = {row["content"]["of"]: row["content"]["scores"] for row in rows if row["kind"] == CONFIRMED}
+    for row in rows:
+        if row["kind"] == CONFIRM:
+            yield row["content"], scores.get(row["number"])
+
+
 def contradiction(message: str) -> str:
     """Return the message of a warning without what follows from it for the certificate."""
     return message.rpartition(": the certificate ")[0] or message
@@ -240,6 +274,14 @@ def _of_rounds(content: Mapping[str, Any], mdp: MDP, left_out: int) -> list[str]
             "A trial that failed counts as the worst score; expired and cancelled ones were played again, and lack"
         )
         said[-1] += " their score for reasons that do not depend on it."
+    for design, scores in confirmations(content["actions"]):
+        if scores is None:
+            said.append("A confirmation was begun and not finished; what it showed is not part of this.")
+        else:
+            said.append(
+                confirmed_words(mdp, design, scores) + " The plays were fresh, each with noise of the declared sigma "
+                "(or half of the range), and their number was fixed before the first."
+            )
     return said
 
 

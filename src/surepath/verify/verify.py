@@ -30,6 +30,8 @@ from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (
     ADVICE,
     CERTIFICATE_FIELDS,
+    CONFIRM,
+    CONFIRMED,
     EXCLUDE,
     LEFT_OUT,
     LOG,
@@ -45,6 +47,7 @@ from surepath.verify.file import (
     WORST,
     assumptions,
     checked_kind,
+    confirmations,
     content_hash,
     contradiction,
     moment,
@@ -332,8 +335,11 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         wrong.append("the actions are not numbered 1, 2, ...")
     if facts.acted > len(facts.actions):
         wrong.append("the log is said to have more actions than are listed")
-    if any(action.kind not in (EXCLUDE, TIGHTEN) for action in facts.actions):
-        wrong.append("there is an action that is neither exclude nor tighten")
+    if any(action.kind not in (EXCLUDE, TIGHTEN, CONFIRM, CONFIRMED) for action in facts.actions):
+        wrong.append("there is an action that is none of exclude, tighten, confirm and confirmed")
+    for design, scores in confirmations(content["actions"]):
+        if wanted := _confirmation(design, scores, facts, settings):
+            wrong.append(wanted)
     if any(action.kind == EXCLUDE for action in facts.actions[facts.acted :]):
         wrong.append("an option was excluded after the moment of this proof")
     mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
@@ -369,6 +375,26 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             wrong.append("the statement is not what the numbers say")
         if content["assumptions"] != assumptions(content, mdp):
             wrong.append("the assumptions are not those of these settings and counts")
+
+
+def _confirmation(design: Mapping[str, Any], scores: Any, facts: Facts, settings: Mapping[str, Any]) -> str:
+    """Say what is wrong with a confirmation; "" where nothing is."""
+    _fields(design, {"paths", "plays", "sigma", "delta"}, "a confirmation")
+    mdp, plays, sigma = facts.mdp, _whole(design["plays"]), _real(design["sigma"])
+    paths = [mdp.check_path(path) for path in design["paths"]]
+    least = np.sum(settings["sigma"]) if settings.get("noise") == "sigma" else np.inf
+    if mdp.reward_range is not None:
+        ends = [sum(float(end[mdp.stage_arc[stage]]) for stage in mdp.score_stages) for end in mdp.reward_range]
+        least = min(least, (ends[1] - ends[0]) / 2)
+    if mdp.scored is None or len(paths) < 2 or plays < 1 or not 0 < _real(design["delta"]) < 1 or sigma < least:
+        return "a confirmation needs rivals, plays, a delta and the noise of whole plans"
+    if not np.array_equal(paths[0], facts.path):
+        return "a confirmation is of another plan"
+    if scores is not None and [len(some) for some in scores] != [plays] * len(paths):
+        return "a confirmation has other plays than were fixed before"
+    return (
+        "" if all(abs(_real(score)) <= LARGEST for some in scores or () for score in some) else "a score is too large"
+    )
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:

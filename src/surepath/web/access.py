@@ -1,129 +1,64 @@
-"""Serve the studies of a storage: the address, who may read and who may write, what holds for every request.
+"""Who may read and who may write: tokens, given or made here, or named in a file.
 
-Two tokens, compared in constant time; refused logins are logged with their rate. FastAPI and uvicorn are imported when
-a server starts: clients read this file too.
+Tokens are compared in constant time; refused logins are logged with their rate. Clients read this file too, so that
+it imports nothing of the server.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-import json
 import logging
 import secrets
-import socket
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
 
-from surepath._optional import need
 from surepath.errors import SettingError
-from surepath.study.storage import Storage
 
 log = logging.getLogger("surepath.web")
 
 PORT = 8700
-SHUTDOWN_GRACE = 3  # seconds that requests have to end
 KEEP_ALIVE = 5  # seconds that a connection is kept open for its next request; each is an open file
+LARGEST_IMPORT = 64_000_000  # bytes; past results are taken as a whole, from who may write
+SLOWEST = 100_000  # bytes a second of a body that a server takes in at the least
 READ, WRITE = "read", "write"
 SHORTEST = 16  # characters of a token that others may guess at
 LONGEST_TOKEN = 500
 WINDOW = 60.0  # seconds over which refused logins are counted
 QUIET = 5.0  # seconds between two log lines about them
-LARGEST_BODY = 1_000_000  # bytes
-LARGEST_IMPORT = 64_000_000  # past results are taken as a whole, from who may write
-HEADERS = {
-    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Open the address to serve on; port 0 takes a free one."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, or asyncio leaves Nagle's algorithm on: the body of an answer then waits for a receipt of its head,
-    # which over a connection that is kept open comes 40 ms later.
-    place = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        place.bind((host, port))
-    except (OSError, OverflowError) as error:
-        place.close()
-        why = getattr(error, "strerror", None) or error
-        raise SettingError(f"cannot serve on {host}, port {port}: {why}; choose another with --port") from None
-    place.listen(128)
-    return place
+class Token(NamedTuple):
+    """A token of a file: whose it is, what it allows, and when it ends, in seconds since 1970."""
 
-
-def serve(
-    storage: str | Storage,
-    host: str = "127.0.0.1",
-    port: int = PORT,
-    read_token: str | None = None,
-    write_token: str | None = None,
-    started: Callable[[str, Access, Any], None] | None = None,
-) -> None:
-    """Serve the studies of a storage until interrupted.
-
-    Args:
-        storage: "sqlite:///study.db", "postgresql://..." or a Storage.
-        host: The address; one that others can reach needs a token.
-        port: The port; 0 takes a free one.
-        read_token: Lets people read.
-        write_token: Lets people read, ask and tell.
-        started: Called with the page's address, the tokens and the application, just before requests are taken.
-    """
-    need("fastapi", "web")
-    uvicorn: Any = need("uvicorn", "web")
-    from surepath.web.app import create_app
-
-    access = open_access(host, read_token, write_token)
-    app = create_app(storage, access)
-    app.state.studies.names()  # a storage that cannot be read is refused here, in words
-    place = listen(host, port)
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{place.getsockname()[1]}/"
-
-    class Server(uvicorn.Server):  # type: ignore[misc]
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            app.state.watchers.close()  # streams never end by themselves
-            super().handle_exit(sig, frame)
-
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=SHUTDOWN_GRACE,
-        timeout_keep_alive=KEEP_ALIVE,
-        server_header=False,
-        date_header=False,
-    )
-    if started is not None:
-        started(address, access, app)
-    Server(config).run(sockets=[place])
+    role: str
+    name: str
+    secret: str
+    until: float | None
 
 
 @dataclass
 class Access:
     """The tokens of a server; a write token may read too, and without a write token nobody may write.
 
+    A file of tokens has one a line: the role (read or write), a name, the token, and if it ends the last day, in UTC,
+    as in "write alice 3f9c62d1a8e44b07 2027-03-31". What follows # is a remark.
+
     Attributes:
         generated: Whether they were made here: then they are shown once, to whoever started the server. Tokens that
             were given are known, and never printed.
+        file: Where further ones are.
     """
 
     read_token: str | None = field(repr=False)
     write_token: str | None = field(repr=False)
     generated: bool = False
+    file: Path | None = None
+    _named: tuple[Token, ...] = field(default=(), repr=False)
     _refused: deque[float] = field(default_factory=lambda: deque(maxlen=10_000), repr=False)
     _logged: float = -QUIET
 
@@ -132,12 +67,23 @@ class Access:
         kind, _, token = (header or "").partition(" ")
         if kind.lower() != "bearer":
             return None
-        given = token.strip().encode()
-        found = None
-        for role, wanted in ((READ, self.read_token), (WRITE, self.write_token)):
-            if wanted is not None and hmac.compare_digest(given, wanted.encode()):
-                found = role
+        given, now, found = token.strip().encode(), time.time(), None
+        own = (Token(READ, "", self.read_token or "", None), Token(WRITE, "", self.write_token or "", None))
+        for one in (*own, *self._named):
+            if one.secret and hmac.compare_digest(given, one.secret.encode()):
+                found = one.role if one.until is None or now < one.until else None
         return found
+
+    def read_file(self, first: bool = False) -> None:
+        """Read the file of tokens again; one that cannot be read is logged, and the tokens stay as they were."""
+        assert self.file is not None
+        try:
+            self._named = read_tokens(self.file)
+            log.info("%d tokens read from %s", len(self._named), self.file)
+        except SettingError as error:
+            if first:
+                raise
+            log.error("the tokens stay as they were: %s", error)
 
     def refuse(self, client: str, now: float | None = None) -> int:
         """Count a refused login and log it, with the rate, at most every few seconds; returns how many a minute."""
@@ -151,6 +97,40 @@ class Access:
         return len(self._refused)
 
 
+def read_tokens(file: Path) -> tuple[Token, ...]:
+    """Read a file of tokens; see `Access`."""
+    try:
+        lines = file.read_text("utf-8").splitlines()
+    except (OSError, ValueError) as error:
+        raise SettingError(
+            f"the tokens in {file} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
+    found: list[Token] = []
+    for number, line in enumerate(lines, start=1):
+        words, place = line.partition("#")[0].split(), f"{file}, line {number}"
+        if not words:
+            continue
+        if len(words) not in (3, 4) or words[0] not in (READ, WRITE):
+            raise SettingError(
+                f'{place}: a token is a line such as "write alice TOKEN" or "read board TOKEN 2027-03-31"'
+            )
+        role, name, secret = words[:3]
+        check_token(f"token of {name} ({place})", secret)
+        if len(secret) < SHORTEST:
+            raise SettingError(f"the token of {name} ({place}) needs {SHORTEST} characters or more")
+        if any(secret == other.secret for other in found):
+            raise SettingError(f"the token of {name} ({place}) is another one's too: each must differ")
+        until = None
+        if len(words) == 4:
+            try:
+                until = (datetime.strptime(words[3], "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)).timestamp()
+            except (ValueError, OverflowError):
+                day = f'{place}: the last day of a token is one such as "2027-03-31", not {words[3]!r}'
+                raise SettingError(day) from None
+        found.append(Token(role, name, secret, until))
+    return tuple(found)
+
+
 def is_loopback(host: str) -> bool:
     """Return whether an address can be reached from this machine alone."""
     if host == "localhost":
@@ -161,72 +141,35 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def open_access(host: str, read_token: str | None, write_token: str | None) -> Access:
+def check_token(what: str, token: str) -> None:
+    """Refuse a token that cannot be sent in a header."""
+    if not (token.isascii() and token.isprintable() and 1 <= len(token.strip()) <= LONGEST_TOKEN):
+        raise SettingError(f"the {what} must be 1 to {LONGEST_TOKEN} printable ASCII characters")
+
+
+def open_access(host: str, read_token: str | None, write_token: str | None, tokens: str | None = None) -> Access:
     """Choose the tokens of a server: what is given; on a loopback address random ones where nothing is.
 
     Raises:
         SettingError: For a public address without any token, or with one that is easily guessed.
     """
-    for what, token in (("read token", read_token), ("write token", write_token)):
-        if token is not None and not (
-            token.isascii() and token.isprintable() and 1 <= len(token.strip()) <= LONGEST_TOKEN
-        ):
-            raise SettingError(f"the {what} must be 1 to {LONGEST_TOKEN} printable ASCII characters")
+    given = {"read token": read_token, "write token": write_token}
+    for what, token in given.items():
+        if token is not None:
+            check_token(what, token)
     if read_token is not None and read_token == write_token:
         raise SettingError("the read token and the write token must differ")
-    given = [token for token in (read_token, write_token) if token is not None]
-    if is_loopback(host):
-        if not given:
+    few = [token for token in given.values() if token is not None]
+    if not few and tokens is None:
+        if is_loopback(host):
             return Access(secrets.token_urlsafe(16), secrets.token_urlsafe(16), generated=True)
-        return Access(read_token, write_token)
-    if not given:
         raise SettingError(
-            f"{host} can be reached from other machines: give --read-token or --write-token, or serve on 127.0.0.1"
+            f"{host} can be reached from other machines: give --read-token, --write-token or --tokens, or serve on "
+            f"127.0.0.1"
         )
-    if any(len(token) < SHORTEST for token in given):
+    if not is_loopback(host) and any(len(token) < SHORTEST for token in few):
         raise SettingError(f"{host} can be reached from other machines: a token needs {SHORTEST} characters or more")
-    return Access(read_token, write_token)
-
-
-class Guard:
-    """Limit the body of every request and add headers to every response, as ASGI middleware."""
-
-    def __init__(self, app: App) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Pass a request on with its body counted and its answer marked."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        from starlette.exceptions import HTTPException
-
-        async def marked(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                present = {name for name, _ in message["headers"]}
-                extra = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in present]
-                message = {**message, "headers": [*message["headers"], *extra]}
-            await send(message)
-
-        headers, largest, seen = dict(scope["headers"]), LARGEST_BODY, 0
-        if scope["path"] == "/api/import":
-            role = scope["app"].state.access.role(headers.get(b"authorization", b"").decode("latin-1"))
-            largest = LARGEST_IMPORT if role == WRITE else LARGEST_BODY
-        words = f"the body of this request may have at most {largest:,} bytes"
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > largest:
-            body = json.dumps({"error": "too-large", "message": words}).encode()
-            told = [(b"content-type", b"application/json"), (b"connection", b"close")]
-            await marked({"type": "http.response.start", "status": 413, "headers": told})
-            await marked({"type": "http.response.body", "body": body})
-            return
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > largest:
-                raise HTTPException(413, words)
-            return message
-
-        await self.app(scope, counted, marked)
+    access = Access(read_token, write_token, file=None if tokens is None else Path(tokens))
+    if access.file is not None:
+        access.read_file(first=True)
+    return access

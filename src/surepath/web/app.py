@@ -5,17 +5,22 @@ An error over HTTP is a status, a kind and a sentence; nothing of the machine is
 
 from __future__ import annotations
 
+import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fastapi import FastAPI, Request
+from anyio import CapacityLimiter
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from surepath._version import __version__
@@ -23,22 +28,37 @@ from surepath.errors import FileError, StoppedError, StorageError, StudyError, S
 from surepath.study.storage import Storage
 from surepath.study.tables import READ_ONLY, TransientError
 from surepath.study.telling import UnknownTrialError
-from surepath.web.access import Access, Guard
-from surepath.web.live import NotFound, OpenStudies, Watchers
-from surepath.web.routes import reading, writing
+from surepath.web.access import LARGEST_IMPORT, SLOWEST, WRITE, Access
+from surepath.web.live import AWAY, BusyError, NotFound, OpenStudies, Pulse, Watchers
+from surepath.web.metrics import Metrics
+from surepath.web.routes import READERS, reading, role, writing
 
 log = logging.getLogger("surepath.web")
 
 STATIC = Path(__file__).parent / "static"
+BODY_PATIENCE = 10.0  # seconds for the body of a request, and more for a long one
+LARGEST_BODY = 1_000_000  # bytes
+READY_WITHIN = 2.0  # seconds
+AGAIN = {"Retry-After": "1"}
+HEADERS = {
+    "content-security-policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
 ABOUT = "Find the best plan when every trial is noisy and costly, and prove it: the verbs of a study over HTTP."
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def create_app(storage: str | Storage, access: Access) -> FastAPI:
     """Make the application that serves the studies of a storage."""
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        yield
+    async def life(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        yield {"watchers": app.state.watchers, "metrics": app.state.metrics}  # for connections, too
         app.state.watchers.close()
         app.state.studies.close()
 
@@ -52,11 +72,28 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
         lifespan=life,
     )
     app.state.access, app.state.studies = access, OpenStudies(storage)
-    app.state.watchers, app.state.simulating = Watchers(), Lock()
+    app.state.readers, app.state.simulating = CapacityLimiter(READERS), Lock()
+    app.state.pulse = Pulse(app.state.studies.storage)
+    app.state.watchers = Watchers(app.state.pulse)
+    app.state.metrics = Metrics(app.state.studies)
     app.add_middleware(Guard)
     answer_errors(app)
     app.include_router(reading)
     app.include_router(writing)
+
+    @app.get("/health", include_in_schema=False)
+    async def health() -> dict[str, str]:
+        return {"status": "alive", "version": __version__}
+
+    @app.get("/ready", include_in_schema=False)
+    async def ready() -> dict[str, str]:
+        if not await app.state.pulse.beats(READY_WITHIN):
+            raise TransientError(f"the database did not answer within {READY_WITHIN:g} s")
+        return {"status": "ready"}
+
+    @app.get("/metrics", include_in_schema=False, dependencies=[Depends(role)])
+    def metrics() -> PlainTextResponse:
+        return PlainTextResponse(app.state.metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/", include_in_schema=False)
     def page() -> Any:
@@ -98,12 +135,14 @@ def answer_errors(app: FastAPI) -> None:
     async def ours(_: Request, error: SurepathError) -> JSONResponse:
         if isinstance(error, TransientError):
             log.warning("storage: %s", error)
-            return answer(503, "StorageError", "the storage is busy or unavailable; try again", **{"Retry-After": "1"})
+            return answer(503, "StorageError", str(error) if isinstance(error, BusyError) else AWAY, **AGAIN)
         if isinstance(error, StorageError) and READ_ONLY in str(error):
             return answer(409, "StorageError", f"this storage can be read and not written: {READ_ONLY}")
         if isinstance(error, (StorageError, FileError)):
             log.error("storage: %s", error)
-            return answer(503, "StorageError", "the storage cannot be read or written; the server's log says why")
+            return answer(
+                503, "StorageError", "the storage cannot be read or written; the server's log says why", **AGAIN
+            )
         conflict = isinstance(error, (StudyError, StoppedError))
         return answer(409 if conflict else 422, type(error).__name__, str(error))
 
@@ -132,3 +171,64 @@ def answer_errors(app: FastAPI) -> None:
     async def unforeseen(_: Request, error: Exception) -> JSONResponse:
         log.error("unforeseen error", exc_info=error)
         return answer(500, "server", "something went wrong; the server's log says what")
+
+
+class Guard:
+    """Limit the body of every request, in size and time, count it, and add headers to its answer, as middleware."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Pass a request on with its body counted and its answer marked."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        state = scope["app"].state
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        if scope["method"] == "HEAD" and path != "/api/changes":
+            scope = {**scope, "method": "GET"}  # uvicorn leaves the body away
+        begun, status = time.perf_counter(), 500
+
+        async def marked(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                present = {name for name, _ in message["headers"]}
+                extra = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in present]
+                message = {**message, "headers": [*message["headers"], *extra]}
+            await send(message)
+
+        headers, largest, seen, complete = dict(scope["headers"]), LARGEST_BODY, 0, False
+        if path == "/api/import":
+            role = state.access.role(headers.get(b"authorization", b"").decode("latin-1"))
+            largest = LARGEST_IMPORT if role == WRITE else LARGEST_BODY
+        words = f"the body of this request may have at most {largest:,} bytes"
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > largest:
+            body = json.dumps({"error": "too-large", "message": words}).encode()
+            told = [(b"content-type", b"application/json"), (b"connection", b"close")]
+            await marked({"type": "http.response.start", "status": 413, "headers": told})
+            await marked({"type": "http.response.body", "body": body})
+            return
+        end = asyncio.get_running_loop().time() + BODY_PATIENCE + int(length) / SLOWEST
+
+        async def counted() -> Message:
+            nonlocal seen, complete
+            if complete:  # what comes now is the end of the connection
+                return await receive()
+            try:
+                async with asyncio.timeout_at(end):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, "the body of this request came too slowly", {"Connection": "close"}) from None
+            complete = not message.get("more_body", False)
+            seen += len(message.get("body", b""))
+            if seen > largest:
+                raise HTTPException(413, words)
+            return message
+
+        try:
+            await self.app(scope, counted, marked)
+        finally:
+            state.metrics.count(scope, status, time.perf_counter() - begun)

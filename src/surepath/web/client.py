@@ -34,7 +34,7 @@ from surepath.study.creation import Options, this_worker
 from surepath.study.status import Status
 from surepath.study.telling import past_result
 from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_number
-from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, is_loopback
+from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, SLOWEST, is_loopback
 
 if TYPE_CHECKING:
     from surepath.study.cases import CaseSummary
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
 SERVER_PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
 TIMEOUT = 60.0  # seconds for one answer
-SLOWEST = 100_000  # bytes a second of a body that a server takes in at the least
 LONGEST_IDLE = KEEP_ALIVE - 1.0  # seconds; a server must not close a connection just as a request goes out
 LONGEST_REQUEST_PAUSE = 5.0
 BUSY_STATUSES = (502, 503, 504)
@@ -379,7 +378,7 @@ class Server:
             raise SettingError(f'the address of a server is one such as "http://127.0.0.1:8700", not "{shown}"')
         if not (token.isascii() and token.isprintable()):
             raise SettingError("the token of a server is printable ASCII text")
-        self.url = f"{parts.scheme}://{parts.netloc}"
+        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._local = is_loopback(parts.hostname or "")
         self._token, self._patience = token, patience
         self._kept: tuple[int, Any] | None = None  # the process that opened the connections, and httpx's client

@@ -13,53 +13,125 @@ import logging
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath.errors import StorageError, StudyError
-from surepath.study.fold import Fold, Point
+from surepath.study.fold import Point
+from surepath.study.forecast import forecast
 from surepath.study.status import points_of
 from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study
+from surepath.study.tables import TransientError
 from surepath.web.views import arc_values, page_status, rounded
 
 log = logging.getLogger("surepath.web")
+T = TypeVar("T")
 
 MOST_OPEN = 64
+PATIENCE = 2.0  # seconds for which a database that is away is tried again
+ASK_AFTER, PULSE = 1.0, 1.7  # seconds after which a call asks whether the database answers, and that this may take
 PAUSE = 20.0  # seconds between two forecasts of one study
 READ_EVERY = 0.4  # seconds between two readings
 ALIVE = 15.0  # seconds between two keep-alive comments
+MOST_STREAMS = 500  # of one process
+AWAY = "The database does not answer; what was reported is safe, and this goes on when it is back."
 MOST_EVENTS_BEHIND = 64  # events a slow listener may be behind before it is cut off, to join again
+
+
+async def nobody() -> None:
+    """Want nothing."""
 
 
 class NotFound(Exception):
     """A study that does not exist; the message is for people."""
 
 
-class Opened(NamedTuple):
+class BusyError(TransientError):
+    """The server has too much to do; the message is for people."""
+
+
+class Still(Study):
+    """A study as it was at one moment: what readers compute on it holds up nobody who asks and tells."""
+
+    def __init__(self, study: Study) -> None:
+        self.__dict__ = {**study.__dict__, "_lock": threading.RLock(), "_fold": study._fold.frozen()}
+
+        self._found: dict[str, Any] = {}
+
+    def sync(self) -> None:
+        """Do nothing: it stays as it was."""
+
+    def once(self, what: str, compute: Callable[[], T]) -> T:
+        """Return what was computed before under this name, or compute it; with the lock held."""
+        if what not in self._found:
+            self._found[what] = compute()
+        found: T = self._found[what]
+        return found
+
+
+class Opened:
     """A study and its forecast."""
 
-    study: Study
-    forecast: BackgroundForecast
-    forget: Callable[[], None]
+    def __init__(self, study: Study, forget: Callable[[], None]) -> None:
+        self.study, self._forget = study, forget
+        self.forecast = BackgroundForecast(self)
+        self._still: tuple[Any, Still] | None = None
 
-    @contextmanager
-    def synced(self) -> Iterator[Fold]:
-        """Lock the study, brought up to date, and yield its fold."""
+    def still(self) -> Still:
+        """Return the study as it is now, to compute on; the lock of the study itself is held for a copy alone."""
         with self.study._lock:
             try:
                 self.study.sync()
             except StorageError:
                 raise
             except StudyError as error:  # deleted, or deleted and created anew
-                self.forget()
+                self._forget()
                 raise NotFound(str(error)) from None
-            yield self.study._fold
+            fold = self.study._fold
+            fold.enough()  # what it finds is kept, for the next still one too
+            key = fold.change, fold.stamp
+            if self._still is None or self._still[0] != key:
+                self._still = key, Still(self.study)
+            return self._still[1]
+
+    @contextmanager
+    def synced(self) -> Iterator[Still]:
+        """Yield the study as it is now, to one reader at a time."""
+        still = self.still()
+        with still._lock:
+            yield still
+
+
+class Pulse:
+    """Whether the storage answers: one thread asks, for all who want to know."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self._call: asyncio.Future[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "surepath-pulse")
+
+    async def beats(self, patience: float) -> bool:
+        """Return whether the storage answers within so many seconds."""
+        call = self._call
+        if call is None or call.done():
+            call = self._call = asyncio.get_running_loop().run_in_executor(self._thread, self.storage.ping)
+        done, _ = await asyncio.wait({call}, timeout=patience)
+        return bool(done) and call.exception() is None
+
+    async def outlasted_by(self, call: asyncio.Future[Any], wanted: Callable[[], Awaitable[None]] = nobody) -> None:
+        """Wait for a call that needs the storage, as long as the storage answers; see now and then who wants it."""
+        while not (await asyncio.wait({call}, timeout=ASK_AFTER))[0]:
+            if not await self.beats(PULSE):
+                call.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it
+                raise TransientError("the database does not answer")
+            await wanted()
 
 
 class OpenStudies:
@@ -67,12 +139,13 @@ class OpenStudies:
 
     def __init__(self, storage: str | Storage) -> None:
         self.storage = open_storage(storage)
+        self.storage.patience = PATIENCE
         self._open: OrderedDict[str, Opened] = OrderedDict()
         self._lock = threading.Lock()
 
     def names(self) -> list[str]:
         """List the studies by name; none where nothing has been created yet."""
-        return retrying(self.storage.names)
+        return retrying(self.storage.names, PATIENCE)
 
     def get(self, name: str | None) -> Opened:
         """Return a study; the name may be left out where there is only one."""
@@ -107,7 +180,7 @@ class OpenStudies:
             raise
         except StudyError as error:
             raise NotFound(str(error)) from None
-        return Opened(study, BackgroundForecast(study), lambda: self._forget(name))
+        return Opened(study, lambda: self._forget(name))
 
     def _forget(self, name: str) -> None:
         with self._lock:
@@ -119,39 +192,34 @@ class OpenStudies:
 
 
 class BackgroundForecast:
-    """The latest forecast of one study."""
+    """The latest forecast of one study, made while somebody asks for it."""
 
-    def __init__(self, study: Study) -> None:
-        self.study = study
+    def __init__(self, at: Opened) -> None:
+        self.at = at
         self._made: dict[str, Any] | None = None
-        self._of = -1  # settled trials when it was made
-        self._begun = -PAUSE
+        self._of = -1  # trials when it was made
+        self._begun, self._asked = -PAUSE, 0.0
         self._lock = threading.Lock()
         self._worker: threading.Thread | None = None
 
     def get(self) -> dict[str, Any]:
         """Return the latest forecast; without words until there is one."""
-        if self.study.done:
+        self._asked, still = time.monotonic(), self.at.still()
+        if still.done:
             words = "Nothing is left to do: what was asked for is proven."
             return {"trials_left": 0, "words": words, "pending": False}
-        self._renew()
         with self._lock:
             busy = self._worker is not None and self._worker.is_alive()
+            if not busy and self._of != len(still) and time.monotonic() >= self._begun + PAUSE:
+                self._begun, busy = time.monotonic(), True
+                self._worker = threading.Thread(target=self._make, args=(still,), daemon=True, name="surepath-forecast")
+                self._worker.start()
             return {**(self._made or {"trials_left": None, "words": ""}), "pending": busy}
 
-    def _renew(self) -> None:
-        make = getattr(self.study, "forecast", None)
-        with self._lock:
-            busy = self._worker is not None and self._worker.is_alive()
-            if make is None or busy or self._of == len(self.study) or time.monotonic() < self._begun + PAUSE:
-                return
-            self._begun = time.monotonic()
-            self._worker = threading.Thread(target=self._make, args=(make,), daemon=True, name="surepath-forecast")
-            self._worker.start()
-
-    def _make(self, make: Any) -> None:
+    def _make(self, still: Still) -> None:
         try:
-            trials, found = len(self.study), make()
+            trials = len(still)
+            found = forecast(still, ended=lambda: time.monotonic() > self._asked + PAUSE)
             with self._lock:
                 self._made, self._of = {**plain(found.to_dict()), "words": _sentence(str(found))}, trials
         except Exception as error:
@@ -165,8 +233,8 @@ def _sentence(text: str) -> str:
 class Watcher:
     """Watches one study for all its listeners."""
 
-    def __init__(self, at: Opened) -> None:
-        self.at = at
+    def __init__(self, at: Opened, pulse: Pulse) -> None:
+        self.at, self.pulse = at, pulse
         self.listeners: set[asyncio.Queue[str | None]] = set()
         self.task: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] | None = None
@@ -174,12 +242,12 @@ class Watcher:
 
     def poll(self) -> dict[str, Any] | None:
         """Return what differs from the last call, or None; the first time all of the status."""
-        with self.at.synced() as fold, self.at.study.storage.reading(self.at.study.name) as rows:
-            before = self._seen
+        with self.at.synced() as still, still.storage.reading(still.name) as rows:
+            before, fold = self._seen, still._fold
             if before is not None and (before["change"], before["stamp"]) == (fold.change, fold.stamp):
                 return None
             learner: Any = fold.view
-            status = page_status(self.at.study, fold, rows)
+            status = page_status(still, fold, rows)
             arrays = {name: getattr(learner, name) for name in ("visits", "failures", "active", "excluded")}
             self._seen = {"change": fold.change, "stamp": fold.stamp, "status": status, **arrays}
             known, self._sent = self._sent, fold.prefix
@@ -198,12 +266,22 @@ class Watcher:
 
     async def run(self) -> None:
         """Poll, send and pause until nobody listens; an error ends the listeners' streams."""
+        call: asyncio.Future[dict[str, Any] | None] | None = None
+        away = False
         try:
             while self.listeners:
                 begun = time.monotonic()
-                found = await run_in_threadpool(self.poll)
-                if found is not None:
-                    self.send(event("change", found))
+                call = asyncio.ensure_future(run_in_threadpool(self.poll)) if call is None else call
+                try:
+                    await self.pulse.outlasted_by(call)
+                    found, call = call.result(), None
+                    if found is not None or away:
+                        self.send(event("change", found or {}))
+                    away = False
+                except TransientError as error:
+                    log.warning("watching %r: %s", self.at.study.name, error)
+                    call, away = None if call is None or call.done() else call, True
+                    self.send(event("away", {"message": AWAY}))
                 await asyncio.sleep(max(READ_EVERY, 3 * (time.monotonic() - begun)))
         except asyncio.CancelledError:
             raise
@@ -232,9 +310,14 @@ class Watcher:
 class Watchers:
     """The watchers of a server, by study."""
 
-    def __init__(self) -> None:
+    def __init__(self, pulse: Pulse) -> None:
+        self.pulse = pulse
         self._by_name: dict[str, Watcher] = {}
         self.closing = False
+
+    def count(self) -> int:
+        """Count the listeners of all studies."""
+        return sum(len(watcher.listeners) for watcher in self._by_name.values())
 
     def watched(self, name: str) -> bool:
         """Return whether anybody listens to a study."""
@@ -252,7 +335,7 @@ class Watchers:
         name = at.study.name
         watcher = self._by_name.get(name)
         if watcher is None or watcher.at is not at:  # one that was deleted and created anew is another study
-            watcher = self._by_name[name] = Watcher(at)
+            watcher = self._by_name[name] = Watcher(at, self.pulse)
         queue: asyncio.Queue[str | None] = asyncio.Queue()
         watcher.listeners.add(queue)
         try:

@@ -5,16 +5,18 @@ Each one that writes may be repeated after a lost answer and then changes nothin
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Event, Lock
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, HTTPException, Query, Request
+import anyio
+from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.responses import FileResponse, JSONResponse, StreamingResponse
 from fastapi.routing import APIRoute
@@ -25,12 +27,12 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath._version import __version__
+from surepath.study.forecast import forecast as make_forecast
 from surepath.study.status import points_of, thin
-from surepath.study.tables import TransientError
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED
 from surepath.web.access import READ, WRITE, Access
-from surepath.web.live import NotFound, Opened, OpenStudies, Watchers, drawn
+from surepath.web.live import MOST_STREAMS, BusyError, NotFound, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
     arc_values,
     chosen_arcs,
@@ -46,7 +48,9 @@ from surepath.web.views import (
 MOST_ASKED_PER_REQUEST = 1_000
 MOST_NAMES = 1_000
 LARGE_GRAPH = 2_000  # arcs beyond which the challengers are computed for the drawing
-WAIT = 5.0  # seconds that a forecast waits for one that is being made
+WAIT = 2.0  # seconds that a forecast waits for one that is being made
+READERS = 4  # requests that read at the same time
+MOST_WAITING = 100  # that wait for their turn
 
 bearer = HTTPBearer(auto_error=False, description="The read token or the write token of the server.")
 
@@ -112,10 +116,41 @@ Number = Annotated[int, InPath(ge=1, le=2**53, description="Number of the trial.
 
 
 class ThreadedRoute(APIRoute):
-    """A route whose function takes one turn in a thread, unless it is a coroutine."""
+    """A route whose function takes one turn in a thread, unless it is a coroutine.
+
+    Few requests read at the same time, so that those who write always find a thread. One that takes long is asked for:
+    whether the database answers at all, and whether its reader is still there.
+    """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else threaded(endpoint), **options)
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request."""
+        answer = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            gone = request.state.gone = Event()
+            state, reads = request.app.state, request.method == "GET"
+
+            async def still_wanted() -> None:
+                if reads and await request.is_disconnected():
+                    gone.set()
+
+            call = asyncio.ensure_future(in_turn(state.readers, answer(request)) if reads else answer(request))
+            await state.pulse.outlasted_by(call, still_wanted)
+            return call.result()
+
+        return handle
+
+
+async def in_turn(turns: anyio.CapacityLimiter, call: Coroutine[Any, Any, Response]) -> Response:
+    """Answer a reader when it is its turn; where too many wait, it is sent away."""
+    if not turns.available_tokens and turns.statistics().tasks_waiting >= MOST_WAITING:
+        call.close()
+        raise BusyError("too many people read at the same time; try again")
+    async with turns:
+        return await call
 
 
 def threaded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -254,8 +289,8 @@ def studies(request: Request, who: Reader) -> dict[str, Any]:
 @reading.get("/status")
 def status(at: Chosen) -> Any:
     """Return what is proven now, and who works on it."""
-    with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
-        return page_status(at.study, fold, log)
+    with at.synced() as still, still.storage.reading(still.name) as log:
+        return page_status(still, still._fold, log)
 
 
 @reading.get("/problem")
@@ -276,8 +311,8 @@ def show_graph(
     Of a large graph, the current plan, its challengers and what was visited most.
     """
     end = at.study.mdp.horizon - 1
-    with at.synced() as fold:
-        learner: Any = fold.view
+    with at.synced() as still:
+        learner: Any = still.learner
         low, high = min(first, end), end if last is None else min(last, end)
         low = min(low, high)
         path = learner.recommend().tolist()
@@ -289,7 +324,7 @@ def show_graph(
             "arcs": arc_values(learner, arcs),
             "first": low,
             "last": high,
-            "change": fold.change,
+            "change": still._fold.change,
             "best_path": path,
             "delta": learner.delta,
         }
@@ -298,8 +333,8 @@ def show_graph(
 @reading.get("/gap")
 def gap(at: Chosen) -> Any:
     """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon, number of the plan] each."""
-    with at.synced() as fold:
-        return {"points": list(map(drawn, thin(points_of(fold))))}
+    with at.synced() as still:
+        return {"points": list(map(drawn, thin(points_of(still._fold))))}
 
 
 @reading.get("/trials")
@@ -313,10 +348,11 @@ def trials(
     sort: Annotated[str, Query(pattern="^(|-?total)$", description="Sort by total: largest or, with -, least.")] = "",
 ) -> Any:
     """List trials, newest first; `next` is the `before` of the next page, or null at the end."""
-    with at.synced() as fold, at.study.storage.reading(at.study.name) as log:
+    still = at.still()
+    with still.storage.reading(still.name) as log:
         if request is not None:
-            return trials_asked(at.study, log, request)
-        return trials_page(at.study, fold, log, before, limit, state, text, sort)
+            return trials_asked(still, log, request)
+        return trials_page(still, still._fold, log, before, limit, state, text, sort)
 
 
 @reading.get("/trials/{number}")
@@ -339,14 +375,17 @@ def scores(at: Chosen, stage: Annotated[int, Query(ge=0, le=10**9)], option: str
 @reading.get("/explain")
 def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> Any:
     """List the strongest challengers of the current plan, and where they differ from it."""
-    with at.synced() as fold:
-        return {"rivals": explain_challengers(fold.view, challengers), "words": at.study.explain()}
+    with at.synced() as still:
+        return still.once(
+            f"explain {challengers}",
+            lambda: {"rivals": explain_challengers(still.learner, challengers), "words": still.explain()},
+        )
 
 
 @reading.get("/cases")
 def cases(at: Chosen) -> Any:
     """List the cases that were played, the hardest first, with the mean and the spread of their totals."""
-    return {"cases": plain([one._asdict() for one in at.study.cases])}
+    return {"cases": plain([one._asdict() for one in at.still().cases])}
 
 
 @reading.get("/forecast")
@@ -366,9 +405,9 @@ def worlds(
     """Simulate how the study may go on, for about two seconds; one caller at a time, others get an error meanwhile."""
     busy: Lock = request.app.state.simulating
     if not busy.acquire(timeout=WAIT):
-        raise TransientError("another forecast is being made")
+        raise BusyError("another forecast is being made; try again")
     try:
-        return plain(asdict(at.study.forecast(more, draws, seed)))
+        return plain(asdict(make_forecast(at.still(), more, draws, seed, ended=request.state.gone.is_set)))
     finally:
         busy.release()
 
@@ -377,7 +416,15 @@ def worlds(
 async def changes(request: Request, at: Chosen) -> StreamingResponse:
     """Stream what changes in a study as server-sent events: `hello`, then `change` with what differs."""
     watchers: Watchers = request.app.state.watchers
-    return StreamingResponse(watchers.stream(at), media_type="text/event-stream")
+    if watchers.count() >= MOST_STREAMS:
+        raise BusyError("too many pages follow a study; try again")
+
+    async def counted() -> AsyncIterator[str]:
+        with request.app.state.metrics.streams.track_inprogress():
+            async for text in watchers.stream(at):
+                yield text
+
+    return StreamingResponse(counted(), media_type="text/event-stream")
 
 
 @reading.get(
@@ -389,7 +436,7 @@ def export(at: Chosen, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = 
     """Return the whole log as a file: JSON lines, from which the same study can be made, or a table."""
     folder = TemporaryDirectory(prefix="surepath-export-")
     file = Path(folder.name) / f"study.{format}"
-    trials = at.study.export(file)
+    trials = at.still().export(file)
     kind = "text/csv" if format == "csv" else "application/x-ndjson"
     headers = {"Surepath-Trials": str(trials)}
     return FileResponse(file, 200, headers, kind, BackgroundTask(folder.cleanup), filename=file.name)
@@ -399,7 +446,7 @@ def export(at: Chosen, format: Annotated[str, Query(pattern="^(jsonl|csv)$")] = 
 def certificate(at: Chosen) -> JSONResponse:
     """Return the certificate, as a file to keep and to verify."""
     headers = {"Content-Disposition": 'attachment; filename="certificate.json"'}
-    return JSONResponse(at.study.certificate().to_dict(), headers=headers)
+    return JSONResponse(at.still().certificate().to_dict(), headers=headers)
 
 
 @writing.post("/ask")

@@ -11,6 +11,7 @@ import numpy as np
 from surepath._checks import IntArray, plain, rounded_up
 from surepath._text import many
 from surepath.learners.challenger.explain import PATIENCE
+from surepath.learners.challenger.learner import Challenger
 from surepath.model.mdp import MDP
 from surepath.model.paths import in_words, step_in_words
 from surepath.plots.studies import differences, half_width
@@ -136,8 +137,15 @@ def notes(fold: Fold) -> list[str]:
             if fold.tally.sources["late"]
             else ""
         )
+        stages = learner.pairs.stages if isinstance(learner, Challenger) else None
+        filled = stages is not None and stages.fills
         found.append(
-            f"Of {many(fold.prefix, 'trial')}, {counts}: the proof assumes that this did not depend on their scores"
+            f"Of {many(fold.prefix, 'trial')}, {counts}: "
+            + (
+                "scores that are missing count as the worse end of their range"
+                if filled
+                else "the proof assumes that this did not depend on their scores"
+            )
         )
     if learner.excluded.any():
         out = int(learner.excluded.sum())

@@ -162,7 +162,8 @@ def test_a_setting_that_has_an_option_of_its_own_is_not_passed_over(here: Path, 
 def test_noise_of_unknown_size_needs_no_declaration(here: Path) -> None:
     problem(here, sigma=None)
     call("create", "problem.json", "--set", "sigma=unknown", "--sigma", "1", code=2)
-    call("create", "problem.json", "--set", "sigma=unknown")
+    call("create", "problem.json", "--set", "sigma=unknown", code=1)  # the scores of a trial may depend on each other
+    call("create", "problem.json", "--set", "sigma=unknown", "--dependence", "independent")
     assert facts("show")["settings"]["sigma"] == "unknown"
 
 

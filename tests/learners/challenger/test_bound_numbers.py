@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 
-from surepath import MDP, Challenger, families, simulate
+from surepath import MDP, Challenger
 from surepath.errors import SettingError
 from surepath.learners.base import build
-from surepath.learners.challenger import numbers as bound_numbers
-
-OPTIONS: list[dict[str, Any]] = [
-    {"epsilon": 0.3},
-    {"epsilon": 0.0},
-    {"epsilon": 0.3, "prior": "both"},
-    {"epsilon": 0.3, "prior": "uniform"},
-]
-
-
-def other_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a later version might choose."""
-    monkeypatch.setattr(bound_numbers, "DIVISORS", (3.0, 70.0))
-    monkeypatch.setattr(bound_numbers, "WEIGHTS", (0.3, 0.4, 0.3))
-    monkeypatch.setattr(bound_numbers, "EXACT_SCALES", (9000.0, 300.0, 20.0, 2.0))
-    monkeypatch.setattr(bound_numbers, "EXACT_WEIGHTS", (0.1, 0.2, 0.3, 0.4))
-    monkeypatch.setattr(bound_numbers, "RHO", 0.2)
-    monkeypatch.setattr(bound_numbers, "TIES_WEIGHT", 0.2)
-    monkeypatch.setattr(bound_numbers, "STEADINESS", 3.0)
-    monkeypatch.setattr(bound_numbers, "RATIO", 1.5)
-    monkeypatch.setattr(bound_numbers, "LEAST_C", 3.0)
 
 
 def assert_same(mine: Any, theirs: Any) -> None:
@@ -42,27 +20,6 @@ def assert_same(mine: Any, theirs: Any) -> None:
             assert_same(one, other)
     else:
         assert np.array_equal(np.asarray(mine), np.asarray(theirs))
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-def test_old_settings_decide_as_before_under_new_defaults(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    instance = families.chain(steps=3, options=3, sigma=0.2, seed=2)
-    learner = Challenger(instance.mdp, delta=0.1, sigma=0.2, dependence="independent", **options)
-    settings = json.loads(json.dumps(learner.settings()))  # as a study keeps them
-    before = simulate(learner, instance, runs=4, seed=5, budget=4000)
-    other_defaults(monkeypatch)
-    again = build(settings, instance.mdp)
-    assert isinstance(again, Challenger)
-    assert_same(learner.pairs, again.pairs)
-    after = simulate(again, instance, runs=4, seed=5, budget=4000)
-    for what in ("tau", "path", "gap", "reason", "eliminated"):
-        assert getattr(before, what).tolist() == getattr(after, what).tolist()
-    new = Challenger(instance.mdp, delta=0.1, sigma=0.2, dependence="independent", **options)
-    assert new.settings()["bound"] != settings["bound"]
-    assert simulate(new, instance, runs=4, seed=5, budget=4000).tau.tolist() != before.tau.tolist()
-    assert again.fresh(options["epsilon"]).settings() == settings
 
 
 def test_another_epsilon_gets_the_bound_that_suits_it_unless_one_was_given() -> None:

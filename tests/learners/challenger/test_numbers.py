@@ -7,43 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Challenger, Empirical, Gaussian, Instance, families, simulate
+from surepath import MDP, Challenger, Empirical, Gaussian, Instance, simulate
 from surepath.errors import RewardError, SettingError
 from surepath.learners import runs as tasks
-from surepath.learners.challenger.state import READY, SLOPE
 from surepath.verify.bound import Sums
 from tests.learners.challenger.plays import play
 from tests.verify.tools import plain_of
-
-
-def one_known() -> MDP:
-    """Two actions, p known to give 0 and q unknown, then one arc for all."""
-    return MDP.from_edges(
-        [
-            {"stage": 0, "state": "s", "action": "p", "next_state": "t", "known": 0.0},
-            {"stage": 0, "state": "s", "action": "q", "next_state": "t"},
-            {"stage": 1, "state": "t", "action": "go", "next_state": None},
-        ]
-    )
-
-
-@pytest.mark.parametrize(("prior", "small"), [("detour", 1e-25), ("both", 1e-9), ("both", 1e-25)])
-def test_a_row_without_noise_is_never_remembered(prior: str, small: float) -> None:
-    """q is better by 0.024 on average and looks far better until its rare loss of 60 comes."""
-    instance = Instance(one_known(), Empirical([[0.0], [1.0] * 984 + [-60.0] * 16, [0.0]]))
-    spec = {"name": "Challenger", "epsilon": 0.01, "delta": 1e-4, "sigma": [0, 30.5, small], "prior": prior}
-    found = simulate(spec, instance, 60, 1, budget=20_000)
-    assert not (~found.correct & ~found.censored).any()
-    assert found.censored.all()  # noise of 30 needs some millions of trials: whoever stops now has not proven it
-
-
-def test_what_is_planned_with_is_a_noisy_row() -> None:
-    learner = Challenger(one_known(), 0.01, 1e-4, [0.0, 30.5, 1e-90], prior="both", dependence="independent")
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        path = learner.ask()
-        learner.tell(path, [0.0 if path[0] == 0 else 1.0 + 30 * rng.normal(), 0.0])
-        assert learner._seen.memo[READY] == 0.0 or learner._seen.memo[SLOPE] > 0.0
 
 
 @pytest.mark.parametrize("small", [1e-3, 1e-12, 1e-42, 1e-50, 1e-99])
@@ -53,19 +22,6 @@ def test_sigmas_far_apart_stop_too(small: float) -> None:
     found = simulate({"name": "Challenger", "epsilon": 0.1, "delta": 0.1}, instance, 10, 0, budget=20_000)
     assert not found.censored.any()
     assert found.correct.all()
-
-
-def test_the_grid_has_place_for_every_spread() -> None:
-    rng = np.random.default_rng(0)
-    for prior in ("detour", "both"):
-        instance = families.paper_random(4, 3, 10, min_gap=0.0, seed=1)
-        sigma = 10.0 ** rng.uniform(-100, 150, instance.mdp.n_arcs)
-        learner = Challenger(instance.mdp, 1e-3, 0.1, sigma, prior=prior, dependence="independent")
-        learner._seen.visits[:] = np.exp(rng.uniform(0, 34, instance.mdp.n_arcs)).astype(np.int64)
-        learner._load(learner._evidence())
-        assert learner._act(tasks.CERTIFY) >= 0.0
-        used = int((learner._work.grid[:, 1] != 0).sum())
-        assert 0 < used < len(learner._work.grid)
 
 
 def large_numbers() -> Instance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -30,19 +29,3 @@ def test_no_slope_left_out_would_bound_a_pair_much_better(mdp: MDP, seed: int) -
     for q, best in twin.best_bounds(p, [scales(learner)] * len(own)).items():
         difference = twin.value(q) - twin.value(p)
         assert bounds[q] - difference <= 1.02 * (best - difference) + 1e-12
-
-
-@settings(max_examples=40)
-@given(graphs, seeds)
-def test_the_slopes_of_an_entry_rise_by_one_factor_and_follow_each_other(mdp: MDP, seed: int) -> None:
-    learner = learner_on(mdp, seed)
-    learner._act(tasks.CHECK)
-    grid = learner._work.grid
-    used = grid[grid[:, 1] != 0]
-    assert len(used) < len(grid)
-    assert (np.diff(used[:, 0]) >= 0).all()  # entry by entry
-    for j, entry in enumerate(learner.bound["entries"]):
-        slopes = used[(used[:, 0] == j) & (used[:, 1] > 0), 1]
-        steps = np.diff(np.log(slopes)) / np.log(learner.pairs.ratio)
-        assert steps == pytest.approx(np.round(steps), abs=1e-6)  # gaps leave out whole steps
-        assert (steps < 0).all() if entry["kind"] == "shifted" else (steps > 0).all()

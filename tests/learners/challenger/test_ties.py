@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate
-from surepath.errors import SettingError
 from surepath.kernels.flow import design_flow
 from surepath.kernels.sweeps import graph_of
 from surepath.learners.challenger import state as at
@@ -85,14 +84,6 @@ def test_the_plan_is_that_of_the_optimal_design() -> None:
         assert all(entry["kind"] != "shifted" for entry in absent.bound["entries"])
 
 
-def test_noise_that_differs_shifts_the_plan() -> None:
-    mdp = flat(2, 2).mdp
-    shares = planned_shares(mdp, np.array([1.0, 3.0, 0.0, 0.0]), "design")
-    assert shares[:2] == pytest.approx([0.1, 0.9])
-    assert shares[2:] == pytest.approx([0.5, 0.5])
-    assert planned_shares(mdp, np.ones(4), "even") == pytest.approx([0.5] * 4)
-
-
 def test_the_guard_takes_every_second_trial_and_follows_the_flow_at_last() -> None:
     learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, dependence="independent")
     planned, of = learner.pairs.planned, getattr(turn, "py_func", turn)
@@ -142,18 +133,6 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
     assert np.abs(guarded - flowing * learner.pairs.flow).max() < 1 + mdp.horizon
 
 
-def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
-    rng, runs = np.random.default_rng(5), 0
-    for _ in range(15):
-        mdp = some_mdp(rng)
-        instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
-        learner = Challenger(mdp, 1.5, 0.1, 1.0, dependence="independent")
-        result = simulate(learner, instance, 20, seed=3, budget=100_000, workers=1)
-        assert (result.tau <= most_trials(mdp, learner.bound["entries"][-1], 0.1, sampled=1.05)).all()
-        runs += len(result)
-    assert runs >= 200
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
     """The least t of the statement, found anew, with N over the least w for the first N^2."""
@@ -184,13 +163,6 @@ def test_entries_of_the_excursion_prior_stand_alone() -> None:
     assert learner.pairs.planned == np.inf
     again = Challenger(learner.mdp, **{k: v for k, v in learner.settings().items() if k != "name"})
     assert again.bound == learner.bound
-
-
-def test_the_number_of_trials_is_for_the_flow_of_the_design() -> None:
-    mdp = flat(3, 2).mdp
-    entry = Challenger(mdp, 0.5, 0.1, 1.0, dependence="independent").bound["entries"][-1]
-    with pytest.raises(SettingError, match="optimal design only"):
-        most_trials(mdp, {**entry, "flow": "even"}, 0.1)
 
 
 def test_excluded_options_are_never_played_by_the_guard() -> None:

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from surepath.errors import SettingError
 from surepath.learners import watch as evalues
-from surepath.learners import watch as module
-from surepath.learners.watch import FINDING_KINDS, Watch, finding, headline, odds
+from surepath.learners.watch import FINDING_KINDS, Watch, finding, odds
 from surepath.model.mdp import MDP
 from tests.learners.worlds import with_known
 from tests.naive import watch as naive
@@ -157,25 +156,6 @@ def test_a_constant_a_unit_and_a_direction_change_nothing(mdp: MDP, seed: int, c
     assert log_p_values(watched(mdp, sigma, [(path, -gains) for path, gains in trials])) == was
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_other_names_change_only_the_names(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    next_state = rng.integers(3, size=(4, 3, 3))
-    states, actions = rng.permutation(3), rng.permutation(3)  # new name of each
-    renamed = np.empty_like(next_state)
-    renamed[:, states[:, None], actions] = states[next_state]
-    mdp, other = MDP.from_arrays(next_state, 0), MDP.from_arrays(renamed, int(states[0]))
-    stage, state, action = mdp.arcs
-    to = np.array([other.arc(int(h), int(states[s]), int(actions[a])) for h, s, a in zip(stage, state, action)])
-    sigma, trials = rng.choice([0.5, 2.0], mdp.n_arcs), random_trials(mdp, rng)
-    theirs = np.empty_like(sigma)
-    theirs[to] = sigma
-    was = log_p_values(watched(mdp, sigma, trials))
-    now = log_p_values(watched(other, theirs, [(to[path], gains) for path, gains in trials]))
-    assert close({(k, h, int(to[e]) if e >= 0 else e, i): x for (k, h, e, i), x in was.items()}, now)
-
-
 def test_nothing_overflows() -> None:
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         tiny = watched(
@@ -186,18 +166,6 @@ def test_nothing_overflows() -> None:
 
 
 # What it says ----------------------------------------------------------------------------------------------------
-
-
-def test_findings_stand_in_order_of_strength_and_are_few() -> None:
-    rng = np.random.default_rng(0)
-    mdp = MDP.from_arrays(np.zeros((9, 1, 3), dtype=int))
-    watch = watched(mdp, np.ones(27), [(random_path(mdp, rng), 9 * rng.standard_normal(9)) for _ in range(200)])
-    findings = watch.findings()
-    assert len(findings) == module.MOST_FINDINGS
-    assert [found.p_value for found in findings] == sorted(found.p_value for found in findings)
-    assert {found.kind for found in findings} == {"noise"}
-    assert headline(findings) == findings[0].message
-    assert watch.p_value() == pytest.approx(findings[0].p_value, abs=1e-300)
 
 
 def test_an_exact_reward_that_differs_is_told_at_once() -> None:
@@ -302,11 +270,3 @@ def test_evidence_of_another_problem_is_refused() -> None:
     watch = watched(CHAIN, np.ones(12), [(np.array([0, 3, 6, 9]), np.zeros(4))])
     with pytest.raises(SettingError, match=r"counts rewards of arc 9; arc numbers run from 0 to 1\. Load it into"):
         Watch(MDP.from_arrays([[[0, 0]]]), np.ones(2)).load(watch.evidence())
-
-
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_CELLS", 10)
-    rng = np.random.default_rng(4)
-    watch = watched(CHAIN, np.full(12, 0.1), [(random_path(CHAIN, rng), rng.standard_normal(4)) for _ in range(200)])
-    assert len(watch._choices) == len(watch._epochs) == 10
-    assert watch.findings()[0].kind == "noise"

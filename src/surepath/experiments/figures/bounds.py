@@ -6,26 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from surepath import theory
 from surepath.experiments.drawing import Panel, line_with_band
-from surepath.experiments.figures.common import (
-    BPI,
-    CHALLENGER,
-    EPRL_COVERAGE,
-    EPRL_DIAMETER,
-    PRESET_SIGMA,
-    Claim,
-    Found,
-    Frames,
-    Options,
-    cheaper_everywhere,
-    compared,
-    ends,
-    error_claims,
-    labels_of,
-    learners,
-    play,
-    proven,
-    settled,
-)
+from surepath.experiments.figures import common
+from surepath.experiments.figures.common import Claim, Found, Frames, Options
 from surepath.experiments.spec import instance_of
 from surepath.experiments.store import scan
 
@@ -49,16 +31,19 @@ def make(options: Options) -> Found:
         "runs": options.runs or 10,
         "deltas": list(DELTAS),
         "budget": 100_000_000,
-        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": PRESET_SIGMA[options.preset]}],
+        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": common.PRESET_SIGMA[options.preset]}],
     }
-    everybody = learners(options.preset)
-    exact = [learner for learner in everybody if learner["label"] != BPI]
-    near, spec = play(options, "bounds-half", {**values, "epsilons_per_gap": [0.5], "learners": everybody})
-    best, _ = play(options, "bounds-exact", {**values, "epsilons": [0.0], "learners": exact})
+    everybody = common.learners(options.preset)
+    exact = [learner for learner in everybody if learner["label"] != common.BPI]
+    near, spec = common.play(options, "bounds-half", {**values, "epsilons_per_gap": [0.5], "learners": everybody})
+    best, _ = common.play(options, "bounds-exact", {**values, "epsilons": [0.0], "learners": exact})
     means = _over(near, "lower"), _over(best, "limit")
     spread = {name: _spread(frame) for name, frame in zip(("lower", "limit"), means)}
     rows = scan(options.folder / "bounds-exact")
-    judged = [*claims(means, spread["limit"], options.preset, rows), *error_claims(near.vstack(best), options.preset)]
+    judged = [
+        *claims(means, spread["limit"], options.preset, rows),
+        *common.error_claims(near.vstack(best), options.preset),
+    ]
     frames = {**spread, "means": means[0].vstack(means[1])}
     return Found(frames, judged, {**spec.to_dict(), "and_at_epsilon_0": [learner["label"] for learner in exact]})
 
@@ -71,7 +56,9 @@ def panels(frames: Frames) -> list[Panel]:
         ("limit", "epsilon = 0: over T* kl(delta, 1 - delta)"),
     ):
         data = frames[name].sort("delta")
-        series = [line_with_band(label, data.filter(learner=label), "delta", "ratio") for label in labels_of(data)]
+        series = [
+            line_with_band(label, data.filter(learner=label), "delta", "ratio") for label in common.labels_of(data)
+        ]
         found.append(Panel(title, "delta", "mean episodes / limit", series, line_at=1.0, x_falls=True))
     return found
 
@@ -93,27 +80,29 @@ def claims(
     import polars as pl
 
     runs = min(int(frame["runs"].min()) for frame in means)  # type: ignore[arg-type]
-    cheaper = cheaper_everywhere([compared(rows, CHALLENGER, label) for label in (EPRL_COVERAGE, EPRL_DIAMETER)])
-    least = [ends(proven(frame, preset)["ratio"])[0] for frame in means]
-    ours = spread.filter(learner=CHALLENGER).sort("delta")
-    theirs = spread.filter(pl.col("learner") != CHALLENGER).join(ours.select("delta", ours="ratio"), on="delta")
-    nearer = ends(theirs["ratio"] / theirs["ours"])
-    falls = [f"{label} {_ends(spread, label)}" for label in labels_of(spread)]
+    cheaper = common.cheaper_everywhere(
+        [common.compared(rows, common.CHALLENGER, label) for label in (common.EPRL_COVERAGE, common.EPRL_DIAMETER)]
+    )
+    least = [common.ends(common.proven(frame, preset)["ratio"])[0] for frame in means]
+    ours = spread.filter(learner=common.CHALLENGER).sort("delta")
+    theirs = spread.filter(pl.col("learner") != common.CHALLENGER).join(ours.select("delta", ours="ratio"), on="delta")
+    nearer = common.ends(theirs["ratio"] / theirs["ours"])
+    falls = [f"{label} {_ends(spread, label)}" for label in common.labels_of(spread)]
     return [
         Claim(
             "no PAC algorithm stops before the lower bound of Theorem 1, on average",
             f"least mean over bound: {least[0]:.1f}",
-            settled(least[0] >= 1, runs),
+            common.settled(least[0] >= 1, runs),
         ),
         Claim(
             "(ours) nor, at epsilon = 0, before T* kl(delta, 1 - delta)",
             f"least mean over limit: {least[1]:.2f}",
-            settled(least[1] >= 1, runs),
+            common.settled(least[1] >= 1, runs),
         ),
         Claim(
             f"(ours) Challenger comes within a factor of 3 of T* kl at delta {DELTAS[-1]:g}",
             f"mean over limit, delta {DELTAS[0]:g} -> {DELTAS[-1]:g}: {'; '.join(falls)}",
-            settled(float(ours["ratio"][0]) < 3, runs),
+            common.settled(float(ours["ratio"][0]) < 3, runs),
         ),
         Claim(
             "(ours) and is nearer to it than the others at every delta",

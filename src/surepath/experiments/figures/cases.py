@@ -5,23 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from surepath.experiments.drawing import AS_STRIP, Panel, Series, short_name
-from surepath.experiments.figures.common import (
-    CHALLENGER,
-    DELTA,
-    OF_THE_PAPER,
-    PRESET_SIGMA,
-    SIGNIFICANCE,
-    Claim,
-    Found,
-    Frames,
-    Options,
-    cheaper_everywhere,
-    compared,
-    error_claims,
-    labels_of,
-    learners,
-    play,
-)
+from surepath.experiments.figures import common
+from surepath.experiments.figures.common import Claim, Found, Frames, Options
 from surepath.experiments.stats import permutation_test
 from surepath.experiments.store import read
 
@@ -45,16 +30,16 @@ def make(options: Options) -> Found:
     """Play ten runs of every learner on three instances at epsilon = 1.5 Delta_min."""
     values = {
         "runs": options.runs or 10,
-        "deltas": [DELTA],
+        "deltas": [common.DELTA],
         "epsilons_per_gap": [1.5],
         "budget": 100_000_000,
-        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": PRESET_SIGMA[options.preset]}],
-        "learners": learners(options.preset),
+        "instances": [{"family": "paper_random", "seeds": list(SEEDS), "sigma": common.PRESET_SIGMA[options.preset]}],
+        "learners": common.learners(options.preset),
     }
-    means, spec = play(options, "cases", values)
+    means, spec = common.play(options, "cases", values)
     rows = read(options.folder / "cases")
     instances = [source["id"] for source in spec.instances]
-    judged = [*claims(rows, means, instances), *error_claims(means, options.preset)]
+    judged = [*claims(rows, means, instances), *common.error_claims(means, options.preset)]
     return Found({"runs": rows, "means": means}, judged, spec.to_dict())
 
 
@@ -62,7 +47,7 @@ def panels(frames: Frames) -> list[Panel]:
     """Return a strip of runs per learner, a panel per instance."""
     found = []
     for part in frames["runs"].partition_by("instance", maintain_order=True):
-        labels = labels_of(part)
+        labels = common.labels_of(part)
         series = []
         for position, label in enumerate(labels):
             tau = part.filter(learner=label).sort("run")["tau"].to_list()
@@ -79,15 +64,15 @@ def claims(rows: polars.DataFrame, means: polars.DataFrame, instances: list[str]
     factors: dict[str, float] = {}
     for instance in instances:
         part = means.filter(instance=instance)
-        paper = {label: part.filter(learner=label)["mean"][0] for label in OF_THE_PAPER}
+        paper = {label: part.filter(learner=label)["mean"][0] for label in common.OF_THE_PAPER}
         first, second, _ = sorted(paper, key=paper.__getitem__)
         tau = [rows.filter(instance=instance, learner=label).sort("run")["tau"] for label in (first, second)]
         p = permutation_test(*tau)
         seed = instance.rpartition("/")[2].replace("seed", "seed ")
         winners.append(f"{seed}: {first} ({paper[second] / paper[first]:.2f}x before {second}, p = {p:.2g})")
-        if p < SIGNIFICANCE:
+        if p < common.SIGNIFICANCE:
             sure.add(first)
-        factors[seed] = paper[first] / part.filter(learner=CHALLENGER)["mean"][0]
+        factors[seed] = paper[first] / part.filter(learner=common.CHALLENGER)["mean"][0]
     return [
         Claim(
             "depending on the MDP, the best performing algorithm can be different",
@@ -97,6 +82,8 @@ def claims(rows: polars.DataFrame, means: polars.DataFrame, instances: list[str]
         Claim(
             "(ours) Challenger, always with its guarantee, needs fewer episodes than the best of the three",
             "fewer by " + ", ".join(f"{factor:.1f}x ({seed})" for seed, factor in factors.items()),
-            cheaper_everywhere([compared(rows, CHALLENGER, label) for label in OF_THE_PAPER]),
+            common.cheaper_everywhere(
+                [common.compared(rows, common.CHALLENGER, label) for label in common.OF_THE_PAPER]
+            ),
         ),
     ]

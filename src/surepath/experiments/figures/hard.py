@@ -6,22 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from surepath import theory
 from surepath.experiments.drawing import Panel, Series, line_with_band
-from surepath.experiments.figures.common import (
-    DELTA,
-    EPRL_COVERAGE,
-    PRESET_SIGMA,
-    Claim,
-    Found,
-    Frames,
-    Options,
-    ends,
-    labels_of,
-    learners,
-    play,
-    proven,
-    settled,
-    under,
-)
+from surepath.experiments.figures import common
+from surepath.experiments.figures.common import Claim, Found, Frames, Options
 from surepath.model import families
 
 if TYPE_CHECKING:
@@ -36,7 +22,7 @@ READING = (
     "max-coverage at most. All means are equal here, so no answer can be wrong."
 )
 EPSILON = 1.0  # in units of sigma
-REFUTED = (126_866, 176_129)  # episodes of the design and of the published bound; tests/theory/test_worst_case.py
+REFUTED = (126_866, 176_129)  # episodes of the design and of the published bound; tests/theory/test_bounds.py
 GROWING_SIZES = {  # S, A, H, one of them growing
     "states": [(2, 2, 12), (4, 2, 12), (8, 2, 12), (16, 2, 12)],
     "actions": [(4, 2, 6), (4, 4, 6), (4, 8, 6), (4, 16, 6)],
@@ -53,22 +39,24 @@ def make(options: Options) -> Found:
     """Play runs on every size and at every delta, and compute the worst-case bounds of each."""
     import polars as pl
 
-    noise = PRESET_SIGMA[options.preset]
+    noise = common.PRESET_SIGMA[options.preset]
     sizes = list({f"{size}": size for growing in GROWING_SIZES.values() for size in growing}.values())
     values = {
         "runs": options.runs or 6,
         "epsilons": [EPSILON * noise],
         "budget": 100_000_000,
-        "learners": learners(options.preset),
+        "learners": common.learners(options.preset),
     }
-    means, spec = play(options, "hard", {**values, "deltas": [DELTA], "instances": [source(s, noise) for s in sizes]})
+    means, spec = common.play(
+        options, "hard", {**values, "deltas": [common.DELTA], "instances": [source(s, noise) for s in sizes]}
+    )
     falling = {**values, "deltas": list(DELTAS), "instances": [source(DELTAS_AT, noise)]}
-    at_deltas, _ = play(options, "hard-delta", falling)
+    at_deltas, _ = common.play(options, "hard-delta", falling)
     table = []
     for axis, growing in GROWING_SIZES.items():
         for size in growing:
             instance = spec.instances[sizes.index(size)]["id"]
-            table += rows_of(means.filter(instance=instance), axis, size, DELTA, noise)
+            table += rows_of(means.filter(instance=instance), axis, size, common.DELTA, noise)
     for delta in DELTAS:
         table += rows_of(at_deltas.filter(delta=delta), DELTA_AXIS, DELTAS_AT, delta, noise)
     frames = {"sizes": pl.DataFrame(table), "crossing": crossing()}
@@ -123,7 +111,7 @@ def panels(frames: Frames) -> list[Panel]:
     found = []
     for unsorted in frames["sizes"].partition_by("axis", maintain_order=True):
         axis, part = unsorted["axis"][0], unsorted.sort("size")
-        series = [line_with_band(label, part.filter(learner=label), "size", "mean") for label in labels_of(part)]
+        series = [line_with_band(label, part.filter(learner=label), "size", "mean") for label in common.labels_of(part)]
         one = part.unique("size", maintain_order=True)
         series += limits_of(one, "size")
         series.append(Series("upper bound, max-coverage", one["size"].to_list(), one["upper"].to_list(), dash="dashed"))
@@ -149,9 +137,9 @@ def claims(frames: Frames, preset: str) -> list[Claim]:
     """Judge the growth of max-coverage against both worst-case bounds, and every proven learner against the lower."""
     data, runs = frames["sizes"], int(frames["sizes"]["runs"].min())  # type: ignore[arg-type]
     above_design = frames["crossing"].filter(frames["crossing"]["published"] > frames["crossing"]["design"])
-    coverage, sure = data.filter(learner=EPRL_COVERAGE), proven(data, preset)
-    share = ends(coverage["high"] / coverage["upper"])[1]
-    above = ends(sure["mean"] / sure["lower"])[0]
+    coverage, sure = data.filter(learner=common.EPRL_COVERAGE), common.proven(data, preset)
+    share = common.ends(coverage["high"] / coverage["upper"])[1]
+    above = common.ends(sure["mean"] / sure["lower"])[0]
     grown, factors = [], []
     for axis in (*GROWING_SIZES, DELTA_AXIS):
         part = coverage.filter(axis=axis).sort("size", descending=axis == DELTA_AXIS)
@@ -170,19 +158,19 @@ def claims(frames: Frames, preset: str) -> list[Claim]:
         Claim(
             "every PAC algorithm needs at least S A (H - log2 S) log(1 / 4 delta) / (8 epsilon^2) episodes here",
             f"least mean over bound: {above:.1f} (the bound's constants are small: "
-            f"{ends(data['lower'])[0]:.1f} to {ends(data['lower'])[1]:.1f} episodes)",
-            settled(above >= 1, runs),
+            f"{common.ends(data['lower'])[0]:.1f} to {common.ends(data['lower'])[1]:.1f} episodes)",
+            common.settled(above >= 1, runs),
         ),
         Claim(
             "EPRL with max-coverage grows in S, A and H no faster than its worst-case upper bound with its logarithms",
             "growth of its mean per reachable arc from one end of the panel to the other, over that of the lower bound "
             f"and over that of the upper: {', '.join(grown)}. (The paper calls it minimax optimal, which rests on the "
             "refuted bound: in H it grows faster than what is needed)",
-            None if preset != "theory" else settled(max(factors) <= 1.25, runs),
+            None if preset != "theory" else common.settled(max(factors) <= 1.25, runs),
         ),
         Claim(
             "max-coverage stops before its worst-case upper bound",
             f"largest run over bound: {share:.2g}",
-            under(share, preset, bool((coverage["censored"] > 0).any())),
+            common.under(share, preset, bool((coverage["censored"] > 0).any())),
         ),
     ]

@@ -7,28 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from surepath.experiments.drawing import Panel, points_over_epsilon
-from surepath.experiments.figures.common import (
-    BPI,
-    CHALLENGER,
-    DELTA,
-    EPRL_COVERAGE,
-    EPRL_DIAMETER,
-    OF_THE_PAPER,
-    PRESET_SIGMA,
-    SIGNIFICANCE,
-    Claim,
-    Found,
-    Frames,
-    Options,
-    cheaper_everywhere,
-    compared,
-    ends,
-    error_claims,
-    labels_of,
-    learners,
-    play,
-    settled,
-)
+from surepath.experiments.figures import common
+from surepath.experiments.figures.common import Claim, Found, Frames, Options
 from surepath.experiments.store import scan
 
 if TYPE_CHECKING:
@@ -55,15 +35,15 @@ def make(options: Options) -> Found:
     """Play ten runs on ten instances; one run at the smallest epsilon gives the stopping times of all."""
     values = {
         "runs": options.runs or 10,
-        "deltas": [DELTA],
+        "deltas": [common.DELTA],
         "epsilons_per_gap": list(TEXT_GRID if options.preset == "text" else EPSILON_GRID),
         "budget": RATIO_BUDGETS[options.preset],
-        "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": PRESET_SIGMA[options.preset]}],
-        "learners": learners(options.preset),
+        "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": common.PRESET_SIGMA[options.preset]}],
+        "learners": common.learners(options.preset),
     }
-    means, spec = play(options, "ratios", values)
+    means, spec = common.play(options, "ratios", values)
     means = with_ratios(means)
-    judged = [*claims(means, scan(options.folder / "ratios")), *error_claims(means, options.preset)]
+    judged = [*claims(means, scan(options.folder / "ratios")), *common.error_claims(means, options.preset)]
     return Found({"means": means}, judged, spec.to_dict())
 
 
@@ -72,8 +52,8 @@ def with_ratios(means: polars.DataFrame) -> polars.DataFrame:
     import polars as pl
 
     keys = ["instance", "epsilon"]
-    base = means.filter(learner=BPI).select(*keys, base="mean", base_censored="censored")
-    coverage = means.filter(learner=EPRL_COVERAGE).select(*keys, coverage="mean")
+    base = means.filter(learner=common.BPI).select(*keys, base="mean", base_censored="censored")
+    coverage = means.filter(learner=common.EPRL_COVERAGE).select(*keys, coverage="mean")
     return (
         means.join(base, on=keys, how="left")
         .join(coverage, on=keys, how="left")
@@ -91,11 +71,11 @@ def panels(frames: Frames) -> list[Panel]:
     """Return the ratio to BPI-UCRL of every other learner, and that of max-diameter to max-coverage."""
     means = frames["means"].sort("instance", "epsilon")
     left = []
-    for label in labels_of(means):
+    for label in common.labels_of(means):
         part = means.filter(learner=label)
-        if label != BPI:
+        if label != common.BPI:
             left.append(points_over_epsilon(label, part, "ratio_to_bpi", hollow=part["bound"].to_list()))
-    right = [points_over_epsilon(EPRL_DIAMETER, means.filter(learner=EPRL_DIAMETER), "ratio_to_coverage")]
+    right = [points_over_epsilon(common.EPRL_DIAMETER, means.filter(learner=common.EPRL_DIAMETER), "ratio_to_coverage")]
     x = "epsilon / Delta_min"
     return [
         Panel("against BPI-UCRL", x, "mean episodes / those of BPI-UCRL", left, line_at=1.0),
@@ -112,15 +92,15 @@ def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -
 
     found, runs = [], int(means["runs"].min())  # type: ignore[arg-type]
     large = means.filter(pl.col("epsilon_per_gap") > LARGE_EPSILON - 0.001)
-    for label, most in ((EPRL_DIAMETER, 2.0), (EPRL_COVERAGE, 3.0)):
-        low, high = ends(large.filter(learner=label)["ratio_to_bpi"])
-        top = ends(means.filter(pl.col("epsilon_per_gap") > 9.99, learner=label)["ratio_to_bpi"])
+    for label, most in ((common.EPRL_DIAMETER, 2.0), (common.EPRL_COVERAGE, 3.0)):
+        low, high = common.ends(large.filter(learner=label)["ratio_to_bpi"])
+        top = common.ends(means.filter(pl.col("epsilon_per_gap") > 9.99, learner=label)["ratio_to_bpi"])
         words = f"for large epsilon / Delta_min BPI-UCRL is cheaper than {label}, by at most {most:g}x"
         measured = f"from {LARGE_EPSILON:g} on: ratios {low:.2f} to {high:.2f}; at 10: {top[0]:.2f} to {top[1]:.2f}"
-        found.append(Claim(words, measured, settled(high <= most and top[0] >= 1, runs)))
-    for label in (EPRL_DIAMETER, EPRL_COVERAGE):
+        found.append(Claim(words, measured, common.settled(high <= most and top[0] >= 1, runs)))
+    for label in (common.EPRL_DIAMETER, common.EPRL_COVERAGE):
         part = means.filter(pl.col("epsilon_per_gap") < 0.051, learner=label)
-        low, high = ends(part["ratio_to_bpi"])
+        low, high = common.ends(part["ratio_to_bpi"])
         measured, holds = f"at 0.05: ratios {low:.2g} to {high:.2g}", high <= 1e-2
         words = f"for small epsilon / Delta_min {label} is better by several orders of magnitude"
         own_cut, cut = bool((part["censored"] > 0).any()), bool(part["bound"].any())
@@ -128,31 +108,33 @@ def claims(means: polars.DataFrame, rows: polars.DataFrame | polars.LazyFrame) -
             measured += f", but runs of {label} were cut by the budget"
         elif cut:  # the true ratios are lower than these
             measured += ", at most: BPI-UCRL was cut by the budget"
-        found.append(Claim(words, measured, None if own_cut or (cut and not holds) else settled(holds, runs)))
-    starts = [_threshold(part) for part in means.filter(learner=EPRL_DIAMETER).partition_by("instance")]
+        found.append(Claim(words, measured, None if own_cut or (cut and not holds) else common.settled(holds, runs)))
+    starts = [_threshold(part) for part in means.filter(learner=common.EPRL_DIAMETER).partition_by("instance")]
     found.append(
         Claim(
             "where EPRL starts to win varies with the MDP",
             f"max-diameter is cheaper up to an epsilon / Delta_min of {min(starts):g} to {max(starts):g}",
-            settled(max(starts) > min(starts), runs),
+            common.settled(max(starts) > min(starts), runs),
         )
     )
-    better = compared(rows, EPRL_DIAMETER, EPRL_COVERAGE)
-    sure = better.filter(pl.col("p") < SIGNIFICANCE)
+    better = common.compared(rows, common.EPRL_DIAMETER, common.EPRL_COVERAGE)
+    sure = better.filter(pl.col("p") < common.SIGNIFICANCE)
     wins, losses = int((sure["factor"] > 1).sum()), int((sure["factor"] < 1).sum())
     found.append(
         Claim(
             "max-diameter often beats max-coverage (8 of 10 instances)",
             f"cheaper on {wins} of {better.height} instances, dearer on {losses}, no sure difference on "
-            f"{better.height - wins - losses} (geometric mean over the grid, p < {SIGNIFICANCE:g})",
+            f"{better.height - wins - losses} (geometric mean over the grid, p < {common.SIGNIFICANCE:g})",
             None if 2 * wins <= better.height < 2 * (better.height - losses) else 2 * wins > better.height,
         )
     )
-    mean, ours = pl.col("mean"), pl.col("learner") == CHALLENGER
+    mean, ours = pl.col("mean"), pl.col("learner") == common.CHALLENGER
     factor = (mean.filter(~ours).min() / mean.filter(ours).first()).alias("factor")
     best = means.group_by("instance", "epsilon").agg(factor)["factor"]
-    low, high = ends(best)
-    cheaper = cheaper_everywhere([compared(rows, CHALLENGER, label) for label in OF_THE_PAPER])
+    low, high = common.ends(best)
+    cheaper = common.cheaper_everywhere(
+        [common.compared(rows, common.CHALLENGER, label) for label in common.OF_THE_PAPER]
+    )
     found.append(
         Claim(
             "(ours) Challenger, always with its guarantee, needs fewer episodes than the best of the three",

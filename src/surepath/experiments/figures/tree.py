@@ -6,24 +6,8 @@ from typing import TYPE_CHECKING
 
 from surepath import theory
 from surepath.experiments.drawing import Panel, Series, points_over_epsilon, short_name
-from surepath.experiments.figures.common import (
-    DELTA,
-    EPRL_COVERAGE,
-    EPRL_DIAMETER,
-    PRESET_SIGMA,
-    Claim,
-    Found,
-    Frames,
-    Options,
-    ends,
-    error_claims,
-    labels_of,
-    learners,
-    play,
-    proven,
-    settled,
-    under,
-)
+from surepath.experiments.figures import common
+from surepath.experiments.figures.common import Claim, Found, Frames, Options
 from surepath.experiments.spec import instance_of
 
 if TYPE_CHECKING:
@@ -46,33 +30,33 @@ def make(options: Options) -> Found:
     """Play runs on full trees, and compute all four bounds of each."""
     import polars as pl
 
-    noise = PRESET_SIGMA[options.preset]
+    noise = common.PRESET_SIGMA[options.preset]
     values = {
         "runs": options.runs or 10,
-        "deltas": [DELTA],
+        "deltas": [common.DELTA],
         "epsilons_per_gap": list(EPSILON_GRID),
         "budget": TREE_BUDGET,
         "instances": [
             {"family": "tree", "actions": actions, "horizon": horizon, "seed": seed, "sigma": noise}
             for actions, horizon, seed in TREES
         ],
-        "learners": learners(options.preset),
+        "learners": common.learners(options.preset),
     }
-    means, spec = play(options, "tree", values)
+    means, spec = common.play(options, "tree", values)
     bounds = []
     for source in spec.instances:
         instance = instance_of(source)
         for epsilon in means.filter(instance=source["id"])["epsilon"].unique(maintain_order=True).to_list():
             row = {"instance": source["id"], "epsilon": epsilon}
-            row["lower"] = theory.lower_bound(instance, epsilon, DELTA).value
-            row["tree_lower"] = theory.tree_lower_bound(instance, epsilon, DELTA)
-            for label in (EPRL_COVERAGE, EPRL_DIAMETER):
-                row[f"upper {label}"] = theory.upper_bound(instance, epsilon, DELTA, sampling=label).value
-                row[f"tree_upper {label}"] = theory.tree_upper_bound(instance, epsilon, DELTA, sampling=label)
+            row["lower"] = theory.lower_bound(instance, epsilon, common.DELTA).value
+            row["tree_lower"] = theory.tree_lower_bound(instance, epsilon, common.DELTA)
+            for label in (common.EPRL_COVERAGE, common.EPRL_DIAMETER):
+                row[f"upper {label}"] = theory.upper_bound(instance, epsilon, common.DELTA, sampling=label).value
+                row[f"tree_upper {label}"] = theory.tree_upper_bound(instance, epsilon, common.DELTA, sampling=label)
             bounds.append(row)
     limits = pl.DataFrame(bounds)
     data = means.join(limits, on=["instance", "epsilon"])
-    judged = [*claims(data, limits, options.preset), *error_claims(means, options.preset)]
+    judged = [*claims(data, limits, options.preset), *common.error_claims(means, options.preset)]
     return Found({"means": data}, judged, spec.to_dict())
 
 
@@ -82,14 +66,14 @@ def panels(frames: Frames) -> list[Panel]:
     for unsorted in frames["means"].partition_by("instance", maintain_order=True):
         part = unsorted.sort("epsilon")
         series = []
-        for label in labels_of(part):
+        for label in common.labels_of(part):
             one = part.filter(learner=label)
             series.append(points_over_epsilon(label, one, "mean", hollow=(one["censored"] > 0).to_list()))
         one = part.unique("epsilon", maintain_order=True)
         x = one["epsilon_per_gap"].to_list()
         series.append(Series("lower bound, tree", x, one["tree_lower"].to_list()))
         series.append(Series("lower bound", x, one["lower"].to_list(), dash="dotted"))
-        for label in (EPRL_COVERAGE, EPRL_DIAMETER):
+        for label in (common.EPRL_COVERAGE, common.EPRL_DIAMETER):
             series.append(Series(f"upper bound, tree, {label}", x, one[f"tree_upper {label}"].to_list(), dash="dashed"))
             series.append(Series(f"upper bound, {label}", x, one[f"upper {label}"].to_list(), dash="dotted"))
         found.append(Panel(short_name(part["instance"][0]), "epsilon / Delta_min", "episodes", series))
@@ -98,15 +82,16 @@ def panels(frames: Frames) -> list[Panel]:
 
 def claims(data: polars.DataFrame, limits: polars.DataFrame, preset: str) -> list[Claim]:
     """Judge the means in `data` against the bounds, and the tree bounds in `limits` against the general ones."""
-    rules = {label: data.filter(learner=label) for label in (EPRL_COVERAGE, EPRL_DIAMETER)}
-    below = [ends(part["high"] / part[f"tree_upper {label}"])[1] for label, part in rules.items()]
+    rules = {label: data.filter(learner=label) for label in (common.EPRL_COVERAGE, common.EPRL_DIAMETER)}
+    below = [common.ends(part["high"] / part[f"tree_upper {label}"])[1] for label, part in rules.items()]
     cut = any((part["censored"] > 0).any() for part in rules.values())
-    sure = proven(data, preset)
-    lowest = ends(sure["mean"] / sure["tree_lower"])[0]
+    sure = common.proven(data, preset)
+    lowest = common.ends(sure["mean"] / sure["tree_lower"])[0]
     runs = int(data["runs"].min())  # type: ignore[arg-type]
-    gain = ends(limits["tree_lower"] / limits["lower"])
+    gain = common.ends(limits["tree_lower"] / limits["lower"])
     saved, other = (
-        ends(limits[f"upper {label}"] / limits[f"tree_upper {label}"]) for label in (EPRL_COVERAGE, EPRL_DIAMETER)
+        common.ends(limits[f"upper {label}"] / limits[f"tree_upper {label}"])
+        for label in (common.EPRL_COVERAGE, common.EPRL_DIAMETER)
     )
     return [
         Claim(
@@ -117,12 +102,12 @@ def claims(data: polars.DataFrame, limits: polars.DataFrame, preset: str) -> lis
         Claim(
             "every PAC algorithm needs at least the tree's lower bound",
             f"least mean over bound: {lowest:.1f}",
-            settled(lowest >= 1, runs),
+            common.settled(lowest >= 1, runs),
         ),
         Claim(
             "max-coverage and max-diameter stop before the tree theorems' bounds",
             f"largest run over bound: {below[0]:.2g} and {below[1]:.2g}" + (", runs were cut" if cut else ""),
-            under(max(below), preset, cut),
+            common.under(max(below), preset, cut),
         ),
         Claim(
             "the tree theorem improves on the general bound of max-coverage",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, positive, real, whole
 from surepath.errors import SettingError
-from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule
+from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, own_rule
 from surepath.learners.per_arc.elimination import ELIMINATION, EVERY_EPISODE, EVERY_SA, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.rules import (
@@ -88,15 +89,15 @@ class EPRL(RuleLearner):
         epsilon: How far from the best the answer may be; 0 stops by elimination only.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
-        sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage"; or
-            a `SamplingRule` of your own.
-        elimination: "return" (line 7), "value", "both" or "none"; or an `EliminationRule` of your own.
+        sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage"; or a rule of your
+            own: a function, its "module:function", or a `SamplingRule` (see `surepath.learners.own_rules`).
+        elimination: "return" (line 7), "value", "both" or "none"; or a rule of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
         widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "empirical" (the
             authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
-        stopping: A `StoppingRule` of your own in place of line 9.
+        stopping: A rule of your own in place of line 9.
         preset: "theory" (Algorithm 1), "text" (the paper's experiments as written; no guarantee) or "experiment"
             (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
@@ -122,37 +123,32 @@ class EPRL(RuleLearner):
         delta: float,
         sigma: ArrayLike | None = None,
         *,
-        sampling: str | SamplingRule = "max-coverage",
-        elimination: str | EliminationRule | None = None,
+        sampling: str | SamplingRule | Callable[..., Any] = "max-coverage",
+        elimination: str | EliminationRule | Callable[..., Any] | None = None,
         schedule: str | None = None,
         widths: str | None = None,
         recommendation: str | None = None,
-        stopping: StoppingRule | None = None,
+        stopping: str | StoppingRule | Callable[..., Any] | None = None,
         preset: str = "theory",
         prior: float = 20.0,
         growth: float = 1.1,
         seed: int | None = None,
     ) -> None:
-        for what, rule in (("sampling", sampling), ("elimination", elimination), ("stopping", stopping)):
-            if isinstance(rule, type):
-                raise SettingError(f"{what} must be an object of your rule, {rule.__name__}(), not the class itself")
         self.preset = one_of("preset", preset, PRESETS)
         usual = preset_of(self.preset)
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
-        # A rule of the user's own is copied twice: one copy plays, the other stays as it came for learners like this.
-        self.sampling: str | SamplingRule
-        if isinstance(sampling, SamplingRule):
-            self.sampling, self.sampling_rule = deepcopy(sampling), deepcopy(sampling)
-        else:
-            self.sampling = one_of("sampling", sampling, valid)
-        self.elimination: str | EliminationRule
-        if isinstance(elimination, EliminationRule):
-            self.elimination, self.elimination_rule = deepcopy(elimination), deepcopy(elimination)
-        else:
+        # Of a rule of the user's own one copy plays, the other stays as it came for learners like this.
+        self.sampling_rule, self.elimination_rule, self.stopping_rule = (
+            own_rule(what, rule)
+            for what, rule in (("sampling", sampling), ("elimination", elimination), ("stopping", stopping))
+        )
+        self.sampling: Any = deepcopy(self.sampling_rule) or one_of("sampling", sampling, valid)
+        self.elimination: Any = deepcopy(self.elimination_rule)
+        if self.elimination is None:
             self.elimination = one_of("elimination", elimination or usual.elimination, ELIMINATION)
-        if stopping is not None and not isinstance(stopping, StoppingRule):
-            raise SettingError(f"stopping must be a StoppingRule of your own, or None, not {stopping!r}")
-        self.stopping, self.stopping_rule = deepcopy(stopping), deepcopy(stopping)
+        if stopping is not None and self.stopping_rule is None:
+            raise SettingError(f"stopping must be a rule of your own, or None, not {stopping!r}")
+        self.stopping = deepcopy(self.stopping_rule)
         self.schedule = one_of("schedule", schedule or usual.schedule, (*SCHEDULES, "paper"))
         self.widths = one_of("widths", widths or usual.widths, ARC_WIDTHS)
         self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)
@@ -168,7 +164,7 @@ class EPRL(RuleLearner):
 
     def _rules(self) -> Rules:
         authors = preset_of(self.preset).authors
-        sampling = self.sampling if isinstance(self.sampling, str) else "max-diameter"
+        sampling = self.sampling if self.sampling_rule is None else "max-diameter"
         schedule = self.schedule
         if authors and sampling == "max-coverage":
             sampling = "coverage"  # the authors' code covers in every episode

@@ -18,12 +18,20 @@ from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.sweeps import NO_REALITY, Reality, layers_of
 from surepath.learners import runs as tasks
 from surepath.learners.base import Learner
-from surepath.learners.own_rules import EliminationRule, StoppingRule, View, checked_mask, chosen_path
+from surepath.learners.own_rules import (
+    EliminationRule,
+    FunctionRule,
+    StoppingRule,
+    View,
+    checked_mask,
+    chosen_path,
+    rule_view,
+)
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.rules import STATIC_MAX_COVERAGE
-from surepath.learners.per_arc.run import is_lean, play
+from surepath.learners.per_arc.run import NOT_A_PATH, is_lean, own_run, play
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
-from surepath.learners.runs import GAP, GO_ON, RunRecord, raise_if_cancelled, reordered
+from surepath.learners.runs import BUDGET, GAP, GO_ON, RunRecord, joined, raise_if_cancelled, reordered
 from surepath.learners.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
 from surepath.model.mdp import MDP
 
@@ -47,9 +55,12 @@ class RuleLearner(Learner):
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
-        self.compiled = not (self.sampling_rule or self.elimination_rule or self.stopping_rule)
+        own = [rule for rule in (self.sampling_rule, self.elimination_rule, self.stopping_rule) if rule is not None]
         self.layers = layers_of(mdp)
         self.rules = self._rules()
+        self._own = bool(own)
+        functions = all(isinstance(rule, FunctionRule) and rule.compiled is not None for rule in own)
+        self.compiled = functions and not (own and self.rules.sampling == STATIC_MAX_COVERAGE)
         self._table = table_of(self.rules, 1024)
         self._state = self._new_state()
         self._no_record = RunRecord.empty(1, mdp.horizon)
@@ -143,7 +154,7 @@ class RuleLearner(Learner):
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._state = self._state._replace(table=self._table_for(self.episodes + 1))
-        before = None if self.compiled else copies(self._state)
+        before = copies(self._state) if self._own else None
         self._state.path[at.PATH] = path
         self._state.stage[at.GAIN] = gains
         reason = int(self._serve(tasks.TELL))
@@ -182,6 +193,8 @@ class RuleLearner(Learner):
         self, reality: Reality, streams: Iterable[np.random.Generator], budget: int, epsilons: FloatArray
     ) -> RunRecord:
         """Play the runs one after the other with the same arrays, which `set_up` clears."""
+        if self._own:
+            return joined([self._own_run(reality, rng, budget, float(e)) for rng in streams for e in epsilons])
         generators, size = list(streams), len(epsilons)
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
@@ -206,6 +219,34 @@ class RuleLearner(Learner):
             return record
         back = (size * np.arange(len(generators))[:, None] + np.argsort(order)).reshape(-1)
         return reordered(record, back)
+
+    def _own_run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilon: float) -> RunRecord:
+        """Play a run with functions of the user's own; every epsilon has one by itself, from the same numbers."""
+        rules = (self.sampling_rule, self.elimination_rule, self.stopping_rule)
+        run = own_run(*(None if rule is None else rule.compiled for rule in rules))  # type: ignore[union-attr]
+        start, one = rng.bit_generator.state, self.fresh(epsilon)
+        assert isinstance(one, RuleLearner)
+        one._begin(rng)
+        state, n = one._state, self.mdp.n_arcs
+        shown = rule_view(View(one))
+        rows = {"visits": state.number[at.VISITS], "active": state.flag[at.ACTIVE], "passable": state.flag[at.PASSABLE]}
+        view, marks = shown._replace(**rows), np.zeros(n, dtype=np.bool_)
+        reason, limit = GO_ON, 0
+        while reason == GO_ON and limit < budget:
+            raise_if_cancelled()
+            limit = min(budget, limit + min(max(_LEAST, _CHUNK // n), max(1000, limit)))
+            state = state._replace(table=one._table_for(limit))
+            args = (self.layers, one.rules, state, reality, rng, limit, one._epsilons, one._no_record, one._full())
+            reason = int(run(*args, view, marks))
+        if reason == NOT_A_PATH:
+            self.mdp.check_path(state.path[at.PATH])
+        one._state, one.episodes = state, int(state.tally[at.EPISODES])
+        record = RunRecord.empty(1, self.mdp.horizon)
+        record.tau[0], record.reason[0] = one.episodes, BUDGET if reason == GO_ON else reason
+        record.path[0], record.gap[0] = one._recommend(), one._gap()
+        record.eliminated[0] = n - int(state.tally[at.N_ACTIVE])
+        rng.bit_generator.state = start
+        return record
 
     def _rules_for(self, rng: np.random.Generator) -> Rules:
         """Return the rules of one simulated run."""

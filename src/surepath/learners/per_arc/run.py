@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.draw import draw, normal
-from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel, kernel, pruned_kernel
+from surepath.kernels.jit import (
+    Whole,
+    folded_kernel,
+    fresh_kernel,
+    hot_kernel,
+    inner_kernel,
+    kernel,
+    pruned_kernel,
+    rule_kernel,
+)
 from surepath.kernels.sweeps import Graph, Layers, Reality
+from surepath.learners.own_rules import RuleView
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.bounds import (
     arc_width,
@@ -292,7 +305,7 @@ def sprint(
     state: State,
     reality: Reality,
     rng: np.random.Generator,
-    limit: int,
+    limit: Whole,
     epsilon: float,
 ) -> bool:
     """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
@@ -457,8 +470,8 @@ def play(
     state: State,
     reality: Reality,
     rng: np.random.Generator,
-    task: int,
-    limit: int,
+    task: Whole,
+    limit: Whole,
     epsilons: FloatArray,
     record: RunRecord,
     full: int | None,
@@ -564,3 +577,102 @@ def play_covered(
         renew_cover(network, state)
         answer = play(graph, rules, state, reality, rng, task, limit, epsilons, record, full)
     return answer
+
+
+# Runs with rules of the user's own ------------------------------------------------------------------------------------
+# A loop around `play`, compiled for each set of functions and not kept: `play` itself comes from the cache.
+
+NOT_A_PATH = -3
+
+
+@inner_kernel
+def is_path(graph: Layers, path: IntArray) -> bool:
+    """Return whether the arcs make a path."""
+    node = np.uint32(0)
+    for h in range(len(path)):
+        if path[h] < graph.first[node] or path[h] >= graph.first[node + 1]:
+            return False
+        node = graph.target[path[h]]
+    return True
+
+
+@inner_kernel
+def show_arc(rules: Rules, state: State, view: RuleView, e: int) -> None:
+    """Write mean and width of an arc where the functions read them."""
+    n = state.number[at.VISITS, e]
+    if state.flag[at.IS_KNOWN, e] or n == 0:
+        return  # as it was
+    mean = state.arc[at.ORIGIN, e] + state.arc[at.SUMS, e] / n
+    width = arc_width(rules, state, e, n)
+    view.means[e] = mean
+    view.widths[e] = width
+    view.upper[e] = mean + width
+    view.lower[e] = mean - width
+
+
+def _nothing(view: RuleView, out: IntArray | BoolArray) -> None:
+    """Stand in for a rule that is not the user's own."""
+
+
+def _never(view: RuleView) -> bool:
+    return False
+
+
+@lru_cache(maxsize=32)
+def own_run(sampling: Any, elimination: Any, stopping: Any) -> Any:
+    """Compile a whole run around the user's functions; None where a rule is not their own."""
+    samples, eliminates, stops = sampling is not None, elimination is not None, stopping is not None
+    sample = sampling or rule_kernel(_nothing)
+    drop, halt = elimination or rule_kernel(_nothing), stopping or rule_kernel(_never)
+
+    def run(
+        graph: Layers,
+        rules: Rules,
+        state: State,
+        reality: Reality,
+        rng: np.random.Generator,
+        limit: int,
+        epsilons: FloatArray,
+        record: RunRecord,
+        full: int | None,
+        view: RuleView,
+        marks: BoolArray,
+    ) -> int:
+        """Play until the rules stop (the reason), a path is none (NOT_A_PATH), or `limit` is reached (GO_ON)."""
+        tally, path = state.tally, state.path[at.PATH]
+        zero, reason = np.int64(0), np.int64(GO_ON)
+        while tally[at.EPISODES] < limit:
+            if samples:
+                sample(_now(view, tally[at.EPISODES]), path)
+                if not is_path(graph, path):
+                    return NOT_A_PATH
+            else:
+                play(graph, rules, state, reality, rng, np.int64(ASK), zero, epsilons, record, full)
+            draw_rewards(state, reality, rng)
+            reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TELL), zero, epsilons, record, full))
+            for h in range(len(path)):
+                show_arc(rules, state, view, path[h])
+            if eliminates:
+                for e in range(len(marks)):
+                    marks[e] = False
+                drop(_now(view, tally[at.EPISODES]), marks)
+                for e in range(len(marks)):
+                    state.flag[at.MARKED, e] = marks[e]
+                play(graph, rules, state, reality, rng, np.int64(DROP), zero, epsilons, record, full)
+                reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TEST), zero, epsilons, record, full))
+            if stops:
+                reason = np.int64(GAP if halt(_now(view, tally[at.EPISODES])) else GO_ON)
+            if reason != GO_ON:
+                break
+        return int(reason)
+
+    return fresh_kernel(run)
+
+
+@folded_kernel
+def _now(view: RuleView, episodes: int) -> RuleView:
+    """Return the view with the number of episodes as it is now."""
+    return RuleView(
+        view.first, view.target, view.visits, view.means, view.widths, view.upper, view.lower, view.sigma, view.active,
+        view.passable, view.known, view.scratch, view.epsilon, view.delta, episodes, view.seed,
+    )  # fmt: skip

@@ -17,7 +17,7 @@ export class Refused extends Error {
 function address(verb, query) {
   const wanted = Object.entries(query ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const text = new URLSearchParams(wanted).toString();
-  return `/api/${verb}${text ? `?${text}` : ""}`;
+  return `api/${verb}${text ? `?${text}` : ""}`;
 }
 
 async function send(verb, query, options) {
@@ -45,9 +45,10 @@ export async function post(verb, query, body) {
 export const blob = async (verb, query) => (await send(verb, query)).blob();
 
 // Read server-sent events until the signal aborts; joins again when the stream breaks.
-export async function listen(query, signal, { joined, change, lost }) {
+export async function listen(query, signal, { joined, change, away, lost }) {
   let pause = 500;
   while (!signal.aborted) {
+    let reason = null;
     try {
       const answer = await send("changes", query, { signal });
       const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -62,14 +63,16 @@ export async function listen(query, signal, { joined, change, lost }) {
           const name = /^event: (.*)$/m.exec(event)?.[1], data = /^data: (.*)$/m.exec(event)?.[1];
           if (name === "hello") { pause = 500; joined(JSON.parse(data)); }
           if (name === "change") change(JSON.parse(data));
+          if (name === "away") away(JSON.parse(data).message);
         }
       }
     } catch (error) {
       if (signal.aborted) return;
       if (error.status === 401 || error.status === 404) { lost(error); return; }
+      if (error.status === 503) reason = error;
     }
     if (signal.aborted) return;
-    lost(null);
+    lost(reason);
     await new Promise((wake) => setTimeout(wake, pause));
     pause = Math.min(2 * pause, 5000);
   }

@@ -1,10 +1,10 @@
 // Which page to show: the login, the list of studies, or one study.
 
-import { get, hasToken, keepToken } from "/static/api.js";
-import { openBeside } from "/static/beside.js";
-import { h, set } from "/static/dom.js";
-import { badge, openStudy } from "/static/study.js";
-import { atMost, number, plural } from "/static/words.js";
+import { get, hasToken, keepToken } from "./api.js";
+import { openBeside } from "./beside.js";
+import { h, set } from "./dom.js";
+import { badge, openStudy } from "./study.js";
+import { atMost, number, plural } from "./words.js";
 
 const main = document.getElementById("main");
 const where = document.getElementById("where");
@@ -99,6 +99,7 @@ async function show() {
     set(live);
     set(main, h("section", { class: "card empty", role: "alert" }, h("h1", {}, "This cannot be shown"), h("p", {}, error.message),
       h("button", { onclick: show }, "Try again"), " ", h("a", { href: "#all" }, "All studies")));
+    if (error.status === 503 || error.status === 0) setTimeout(() => { if (mine === shown) show(); }, 3000); // it comes back
   }
 }
 

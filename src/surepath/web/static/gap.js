@@ -1,8 +1,8 @@
 // The proven gap over trials on a logarithmic scale, with epsilon as a line. A pointer or the arrow keys move a cursor
 // along the trials; the values there are read out.
 
-import { h, s, set, setText } from "/static/dom.js";
-import { atMost, count, number, plural } from "/static/words.js";
+import { h, s, set, setText } from "./dom.js";
+import { atMost, count, number, plural } from "./words.js";
 
 const HEIGHT = 260, LEFT = 46, RIGHT = 14, TOP = 14, BOTTOM = 34;
 

@@ -1,8 +1,8 @@
 // The layered graph: the current plan bold, options ruled out greyed, width by visits.
 
-import { h, s, set } from "/static/dom.js";
-import { curve, heightAt, place, shortfall, SIDE } from "/static/layout.js";
-import { count, number, plural } from "/static/words.js";
+import { h, s, set } from "./dom.js";
+import { curve, heightAt, place, shortfall, SIDE } from "./layout.js";
+import { count, number, plural } from "./words.js";
 
 const KINDS = ["open", "out", "excluded", "known"];
 const MANY = 600; // arcs beyond which each is drawn fainter and thinner

@@ -1,13 +1,13 @@
 // One study: what is proven, the options, the gap, challengers, workers and trials, kept up to date.
 
-import { blob, get, listen } from "/static/api.js";
-import { TrialForm } from "/static/trial_form.js";
-import { card, h, set, setText, throttle } from "/static/dom.js";
-import { Gap } from "/static/gap.js";
-import { Graph, legend, zoom } from "/static/graph.js";
-import { Heat, histogram } from "/static/heat.js";
-import { Trials } from "/static/trials.js";
-import { atMost, count, number, plans, plural, span } from "/static/words.js";
+import { blob, get, listen } from "./api.js";
+import { TrialForm } from "./trial_form.js";
+import { card, h, set, setText, throttle } from "./dom.js";
+import { Gap } from "./gap.js";
+import { Graph, legend, zoom } from "./graph.js";
+import { Heat, histogram } from "./heat.js";
+import { Trials } from "./trials.js";
+import { atMost, count, number, plans, plural, span } from "./words.js";
 
 const MANY_STEPS = 12; // beyond which the options are first shown as a table, and the plan in several columns
 
@@ -150,6 +150,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       if (hello.change !== null && hello.change > graph.graph.change) reload();
     },
     change: (event) => {
+      if (live.querySelector(".away")) set(live, h("span", { class: "dot" }), "live");
       if (event.gap) gap.add(event.gap);
       if (!event.status) return;
       const was = status;
@@ -162,6 +163,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       } else if (event.change > graph.graph.change) reload();
       if (was.change !== status.change) later.forEach((run) => run());
     },
+    away: (message) => { set(live, h("span", { class: "dot away" }), message); },
     lost: (error) => { set(live, h("span", { class: "dot away" }), error ? error.message : "no connection; trying again"); },
   });
   return () => { ending.abort(); graph.close(); gap.close(); };

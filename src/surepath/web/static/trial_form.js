@@ -1,7 +1,7 @@
 // The form of a trial: ask for the next trial, type its scores in, mark a failure, cancel it.
 
-import { post } from "/static/api.js";
-import { card, h, set } from "/static/dom.js";
+import { post } from "./api.js";
+import { card, h, set } from "./dom.js";
 
 export class TrialForm {
   constructor(name, changed) {

@@ -1,8 +1,8 @@
 // Trials by page, newest first, with a filter.
 
-import { blob, get } from "/static/api.js";
-import { card, h, set } from "/static/dom.js";
-import { clock, count, number, plural } from "/static/words.js";
+import { blob, get } from "./api.js";
+import { card, h, set } from "./dom.js";
+import { clock, count, number, plural } from "./words.js";
 
 const STATES = ["running", "complete", "partial", "failed", "expired", "cancelled"];
 const LIMIT = 25;

@@ -1,0 +1,106 @@
+"""Confirmation: the answer of a study in rounds against a few rivals, in fresh plays, with no model of the scores."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from surepath._checks import IntArray, check_delta, real
+from surepath.errors import SettingError, StudyError
+from surepath.learners.base import read_rewards
+from surepath.model.paths import Plan
+from surepath.study.rounds import StudyRounds
+from surepath.study.trial import ActionRow
+from surepath.verify.file import CONFIRM, CONFIRMED, confirmed_leads, confirmed_words
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
+
+CLOSEST = 3  # rivals where none are named
+MOST_PLAYS = 100_000
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What fresh plays say of the answer, whatever the model.
+
+    Attributes:
+        plan: The answer of the study.
+        rivals: The plans it was played against.
+        plays: Fresh plays of each.
+        at_least: By how much the plan is better than each rival at least; negative: it may be worse by so much.
+        delta: Probability that one of these is wrong, at most.
+        statement: All of it in one sentence.
+    """
+
+    plan: Plan
+    rivals: tuple[Plan, ...]
+    plays: int
+    at_least: tuple[float, ...]
+    delta: float
+    statement: str
+
+    def __str__(self) -> str:
+        return self.statement
+
+
+def confirm(
+    study: Study, function: Callable[[Any], Any], rivals: Iterable[Any] | None, margin: float, delta: float | None
+) -> Confirmation:
+    """Play the answer against rivals; see `Study.confirm`."""
+    learner, mdp = study.learner, study.mdp
+    if not isinstance(learner, StudyRounds):
+        raise StudyError("confirm() is for studies in rounds: the certificate of this one assumes no sum of effects")
+    if not learner.stopped:
+        raise StudyError("confirm() plays the proven plan against rivals, and the study is not done")
+    best = learner.recommend()
+    given = (
+        learner.closest(CLOSEST)
+        if rivals is None
+        else [mdp.path(one) if isinstance(one, Mapping) else mdp.check_path(one) for one in rivals]
+    )
+    others: list[IntArray] = [path for path in given if not np.array_equal(path, best)]
+    wanted, risk = real("margin", margin), check_delta(learner.delta if delta is None else delta)
+    if not others or wanted <= 0:
+        raise SettingError("confirm() needs rivals other than the answer, and a margin above 0")
+    sigma = learner.total_sigma()
+    plays = math.ceil(4 * sigma**2 * math.log(len(others) / risk) / wanted**2)
+    if plays > MOST_PLAYS:
+        raise SettingError(
+            f"a margin of {wanted:g} takes {plays:,} plays of each plan at sigma {sigma:g}; at most {MOST_PLAYS:,} are "
+            f"made. Ask for a larger margin"
+        )
+    design = {"paths": [path.tolist() for path in (best, *others)], "plays": plays, "sigma": sigma, "delta": risk}
+    number = _note(study, CONFIRM, design)  # fixed before the first play
+    scores: list[list[float]] = [[] for _ in design["paths"]]
+    order = np.random.default_rng([learner.seed, number]).permutation(np.repeat(np.arange(len(scores)), plays))
+    for at in order.tolist():
+        path = (best, *others)[at]
+        scores[at].append(float(read_rewards(mdp, path, function(mdp.plan(path))).sum()))
+        if not math.isfinite(scores[at][-1]):
+            raise SettingError("a play of a confirmation needs its whole score")
+    _note(study, CONFIRMED, {"of": number, "scores": scores})
+    leads = confirmed_leads(mdp, design, scores)
+    plans = tuple(mdp.plan(path) for path in others)
+    words = confirmed_words(mdp, design, scores)
+    return Confirmation(mdp.plan(best), plans, plays, tuple(leads), risk, words)
+
+
+def _note(study: Study, kind: str, content: Any) -> int:
+    """Write an action into the log; returns its number."""
+
+    def do(log: Any) -> int:
+        study._fold.sync(log)
+        row = ActionRow(study._fold.actions + 1, study._fold.prefix, kind, json.dumps(content), log.now())
+        log.add_action(row)
+        return row.number
+
+    with study._lock:
+        number = study._write(do)
+        study.sync()
+        return number
