@@ -1,89 +1,84 @@
-"""An LLM workflow: which retriever, prompt and model, with every step scored by a judge. A skeleton to copy.
+"""An LLM workflow on 500 tickets: which retriever, prompt and model, scored step by step, within a budget in dollars.
 
-All model calls go through one function, `call_model`. The one here is a fake that needs no key and no network; put your
-provider's client in its place and nothing else has to change. Every trial is kept in workflow.db: after a crash, or on
-another day, run the program again and it goes on.
+All model calls go through one function, `call_model`. The one here is a fake that needs no key and no network: it takes
+its time, is busy now and then, and costs something. Put your provider's async client in its place and nothing else has
+to change. Every trial is kept in workflow.db: after a crash, or on another day, run the program again and it goes on.
 
-Run: python examples/llm_workflow.py [--trials 200]
+Run: python examples/llm_workflow.py [--budget 10]
 """
 
 import argparse
+import asyncio
 import random
 
 from surepath import MDP, Study
+from surepath.plots import write_report
+from surepath.study import Cost
 
-QUESTIONS = ["How do I reset my password?", "Why was I charged twice?", "Can I export my data?"]
-DOCUMENTS = ["Passwords are reset under Settings.", "Double charges are refunded.", "Exports are under Account."]
 STEPS = {
     "retrieve": ["keyword", "embedding"],
     "draft": ["small/plain", "small/examples", "large/plain", "large/examples"],
     "review": ["none", "self-critique", "second model"],
 }
+TICKETS = [f"T-{number:03}" for number in range(1, 501)]
+PRICE = {"small": 0.002, "large": 0.01}  # dollars a call
 
 
-def call_model(model, prompt):
-    """Call a model; the only place that does. This fake answers with a number, and fails now and then."""
-    if random.random() < 0.01:
-        raise TimeoutError("the model did not answer")
-    skill = {"small": 0.55, "large": 0.7}[model]
-    skill += 0.1 * ("Examples:" in prompt) + 0.03 * prompt.count("Fact:") + 0.08 * ("Improve:" in prompt)
-    return f"answer of quality {min(max(random.gauss(skill, 0.12), 0), 1):.3f}"
+class RateLimitError(Exception):
+    """The provider is busy: it says nothing about the plan, so the trial may be begun anew."""
 
 
-def judge(answer):
-    """Score an answer between 0 and 1; real ones ask a model with a rubric, or compare with a known answer."""
-    return float(answer.rpartition(" ")[2])
+def difficulty(ticket):
+    """Return how much harder than usual a ticket is; hard ones pull all scores of a trial down together."""
+    return random.Random(ticket).gauss(0, 0.08)
 
 
-def retrieve(plan, question):
-    """Find documents; keyword search misses more of them."""
-    return [text for text in DOCUMENTS if random.random() < {"keyword": 0.6, "embedding": 0.8}[plan["retrieve"]]]
+async def call_model(model, ticket, skill):
+    """Call a model; the only place that does. This fake answers with the quality of what it would have said."""
+    await asyncio.sleep(random.uniform(0, 0.002))
+    if random.random() < 0.02:
+        raise RateLimitError("429: slow down")
+    quality = skill + {"small": 0.0, "large": 0.15}[model] - difficulty(ticket) + random.gauss(0, 0.06)
+    return min(max(quality, 0), 1), Cost(PRICE[model])
 
 
-def draft(plan, question):
-    """Write a first answer."""
-    model, _, style = plan["draft"].partition("/")
-    facts = "".join(f" Fact: {text}" for text in retrieve(plan, question))
-    return call_model(model, question + facts + (" Examples: ..." if style == "examples" else ""))
+async def trial(plan, ticket):
+    """Play a plan on a ticket and yield the score of each step as soon as it is known, and what each call cost.
 
-
-def review(plan, question):
-    """Write a first answer and improve it, by the same model or by the large one."""
-    answer = draft(plan, question)
-    if plan["review"] == "none":
-        return answer
-    model = "large" if plan["review"] == "second model" else plan["draft"].partition("/")[0]
-    return call_model(model, f"{question} Improve: {answer}")
-
-
-def trial(plan):
-    """Score every step of a plan, each as soon as it is known, so that a failure is placed at its step.
-
-    Each step is judged on a question of its own. On one question for all, a hard one would push all scores of the trial
-    down together, and the proof asks for scores that share nothing but the plan.
+    The ticket is drawn by the study, for every trial anew and without a look at the plan: that is what the proof needs.
     """
-    yield len(retrieve(plan, random.choice(QUESTIONS))) / len(DOCUMENTS)
-    yield judge(draft(plan, random.choice(QUESTIONS)))
-    yield judge(review(plan, random.choice(QUESTIONS)))
+    found = {"keyword": 0.6, "embedding": 0.7}[plan["retrieve"]] - difficulty(ticket) + random.gauss(0, 0.06)
+    yield min(max(found, 0), 1)
+    model, _, style = plan["draft"].partition("/")
+    drafted, cost = await call_model(model, ticket, 0.45 + 0.1 * (style == "examples") + 0.1 * (found - 0.6))
+    yield cost
+    yield drafted
+    if plan["review"] == "none":
+        yield drafted
+        return
+    reviewer = "large" if plan["review"] == "second model" else model
+    reviewed, cost = await call_model(reviewer, ticket, drafted + difficulty(ticket) - 0.05)
+    yield cost
+    yield reviewed
 
 
 def main():
     parser = argparse.ArgumentParser(description="Find the best workflow.")
-    parser.add_argument("--trials", type=int, default=None, help="stop after this many, proven or not")
+    parser.add_argument("--budget", type=float, default=20.0, help="dollars to spend in all")
     wanted = parser.parse_args()
 
     # The draft's score depends on the retriever; the review's on both choices before it.
-    depends = {"draft": "retrieve", "review": ["retrieve", "draft"]}
-    mdp = MDP.from_steps(STEPS, depends=depends, reward_range=(0, 1))
-    # A call that fails is part of the workflow's quality: the step that failed counts as 0.
-    settings = {"epsilon": 0.3, "delta": 0.05, "on_failure": "worst", "exist_ok": True}
-    study = Study.create(mdp, storage="workflow.db", name="workflow", **settings)
-    study.optimize(trial, n_jobs=4, n_trials=wanted.trials)
+    mdp = MDP.from_steps(STEPS, depends={"draft": "retrieve", "review": ["retrieve", "draft"]}, reward_range=(0, 1))
+    settings = {"epsilon": 0.3, "delta": 0.05, "exist_ok": True}
+    study = Study.create(mdp, storage="workflow.db", name="workflow", cases=TICKETS, **settings)
+    study.optimize(trial, n_jobs=8, retry=5, retry_on=RateLimitError, backoff=0.01, budget=wanted.budget)
 
     print(study.best_plan)
     print(f"within {study.certified_gap:.2f} of the best workflow (95 % sure), after {study.status().settled} trials")
+    print(f"spent {study.spent:.2f} dollars; hardest tickets: {', '.join(one.case for one in study.cases[:3])}")
     if not study.done:
         print(study.forecast())
+    write_report(study, "report.html")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,10 @@ RUNS = {
     "gymnasium_worlds.py": ("", "CliffWalking-v1: 993 options"),
     "kernel_pipeline.py": ("--repeats 3 --epsilon 5", r"proven within [\d.]+ ms of the quickest of 36 plans"),
     "lab_plate.py": ("", r"After \d+ trials: the plan solvent="),
-    "llm_workflow.py": ("--trials 60", r"within [\d.]+ of the best workflow"),
+    "llm_workflow.py": (
+        "--budget 1",
+        r"within [\d.]+ of the best workflow.*\nspent [\d.]+ dollars; hardest tickets: T-",
+    ),
     "many_hosts.py": ("{postgres} --workers 2", r"proven within [\d.]+ of the best"),
     "optuna_side_by_side.py": ("--worlds 2", "surepath, one score at the end"),
     "plate_rounds.py": ("", r"After \d+ trials: .* if effects add up"),

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency
+from typer.testing import CliRunner
 
 from surepath import MDP, Study
+from surepath.cli.main import app
 from surepath.errors import SettingError, StudyError
-from surepath.study.cases import Cases, read_cases
+from surepath.study.cases import Cases, Reference, read_cases
+from surepath.study.certificate import verify
 from surepath.study.sheets import read_sheet, sheet_text
 
 MDP_ = MDP.from_steps({"model": ["small", "large"], "prompt": ["short", "long"]}, sigma=0.5)
@@ -112,3 +115,86 @@ def test_the_hardest_case_comes_first_whichever_plans_were_played_on_it() -> Non
     assert found[0].mean == pytest.approx(np.mean(totals))
     assert found[0].spread == pytest.approx(np.std(totals, ddof=1))
     assert json.loads(study.record.options)["cases"] == ["easy", "hard", "usual"]
+
+
+LUCK = {f"T-{i}": 0.8 * (i % 5 - 2) for i in range(20)}
+SKILL = {"small": 0.2, "large": 0.9, "short": 0.1, "long": 0.4}
+TODAY = {"model": "small", "prompt": "long"}
+
+
+def score(plan: dict[Any, Any], case: str) -> list[float]:
+    """A score with the luck of its case, which all steps share."""
+    return [SKILL[str(option)] + LUCK[case] + np.random.default_rng().normal(0, 0.1) for option in plan.values()]
+
+
+def test_a_reference_changes_no_mean_and_takes_the_luck_of_a_case_away() -> None:
+    reference = Reference({case: [luck, 2 * luck + 1] for case, luck in LUCK.items()})
+    mean = sum(LUCK.values()) / len(LUCK)
+    assert np.mean([reference.baseline([case]) for case in LUCK], axis=0) == pytest.approx([0, 0])
+    assert reference.baseline(["T-3"]) == pytest.approx((LUCK["T-3"] - mean, 2 * (LUCK["T-3"] - mean)))
+    assert reference.baseline(["T-3", "T-4"])[0] == pytest.approx((LUCK["T-3"] + LUCK["T-4"]) / 2 - mean)
+
+
+@pytest.mark.parametrize("how", ["function", "async", "scores"])
+def test_a_study_with_a_reference_needs_fewer_trials_and_its_certificate_holds(tmp_path: Path, how: str) -> None:
+    async def later(plan: dict[Any, Any], case: str) -> list[float]:
+        return score(plan, case)
+
+    mdp = MDP.from_steps({"model": ["small", "large"], "prompt": ["short", "long"]}, depends="none", sigma=0.2)
+    place = f"sqlite:///{tmp_path / 'study.db'}"
+    study = Study.create(mdp, place, epsilon=0.3, delta=0.1, cases=list(LUCK))
+    given: Any = {"function": score, "async": later, "scores": {case: score(TODAY, case) for case in LUCK}}[how]
+    study.reference(TODAY, given, n_jobs=4)
+    assert len(study) == 0  # never told as trials
+    study.optimize(score)
+    rows = study._read(lambda log: log.trials(1, 999))
+    assert len(rows) < 300  # with scores that scatter by 1.1, as they are, thousands
+    assert study.best_plan == {"model": "large", "prompt": "long"}
+    assert study.status().findings == ()
+    study.certificate().save(tmp_path / "c.json")
+    assert verify(tmp_path / "c.json", place).answer == "yes"
+    study.export(tmp_path / "log.jsonl")
+    assert verify(tmp_path / "c.json", log=tmp_path / "log.jsonl").answer == "yes"
+    again = Study.from_export(tmp_path / "log.jsonl", "memory")
+    assert (again.digest, again.certified_gap) == (study.digest, study.certified_gap)
+    number = f'"baseline": [{rows[0].baseline[0]}'
+    (tmp_path / "forged.jsonl").write_text((tmp_path / "log.jsonl").read_text().replace(number, '"baseline": [9.0', 1))
+    assert verify(tmp_path / "c.json", log=tmp_path / "forged.jsonl").answer == "no"
+    with pytest.raises(StudyError, match="a reference is told before the first trial and the first decision"):
+        study.reference(TODAY, {case: [0.0, 0.0] for case in LUCK})
+
+
+def test_a_reference_that_makes_no_sense_is_refused() -> None:
+    study = new(cases=["a", "b"])
+    refused: list[tuple[dict[str, list[float]], str]] = [
+        ({"a": [0, 0]}, "the reference lacks 1 of 2 cases, 'b' among them"),
+        ({"a": [0, 0], "b": [0, 0], "c": [0, 0]}, "the reference names 'c', which is no case of this study"),
+        ({"a": [0], "b": [0, 0]}, "the reference has no score for every step of case 'a'"),
+    ]
+    for scores, message in refused:
+        with pytest.raises(StudyError, match=message):
+            study.reference(TODAY, scores)
+    with pytest.raises(StudyError, match="the reference failed on case a: ZeroDivisionError"):
+        study.reference(TODAY, lambda plan, case: 1 / 0)
+    with pytest.raises(StudyError, match="this study has none; create it with cases="):
+        new(cases=None).reference(TODAY, {})
+    ranged = MDP.from_steps({"model": ["small", "large"], "prompt": ["short", "long"]}, reward_range=(0, 1))
+    with pytest.raises(StudyError, match="may lie outside the declared range of scores"):
+        Study.create(ranged, "memory", epsilon=0.1, delta=0.1, cases=2).reference(TODAY, {})
+
+
+def test_the_command_plays_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cases.csv").write_text("case\n1\n2\n3\n")
+    MDP_.save("p.json")
+    for words, said in [
+        ("study create p.json --epsilon 0.1 --delta 0.1 --cases cases.csv", "created"),
+        ("study reference model=small prompt=long --workers 2 --command", "played model=small, prompt=long on 3 cases"),
+        ("study ask --n 2", "on case"),
+    ]:
+        extra = ["sh -c 'echo $SUREPATH_CASE 0'"] if words.endswith("--command") else []
+        done = CliRunner().invoke(app, [*words.split(), *extra], catch_exceptions=False)
+        assert said in done.output
+    study = Study.load("sqlite:///study.db")
+    for row in study._read(lambda log: log.trials(1, 9)):
+        assert row.baseline == pytest.approx((float(row.cases[0]) - 2, 0.0))

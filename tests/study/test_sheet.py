@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.study.certificate import verify
-from surepath.study.sheets import import_past, read_past, read_sheet, read_table, sheet_text
+from surepath.study.sheets import import_past, random_wells, read_past, read_sheet, read_table, sheet_text
 from surepath.study.storage import Storage
 from tests.study.worlds import STEPS, new_study
 
@@ -325,3 +325,18 @@ def test_names_that_a_spreadsheet_would_run_go_through_every_file(tmp_path: Path
     mdp.save(tmp_path / "edges.csv")
     assert "'=1+2" in (tmp_path / "edges.csv").read_text()
     assert MDP.load(tmp_path / "edges.csv").action_labels == mdp.action_labels
+
+
+def test_wells_are_drawn_at_random_and_left_alone() -> None:
+    assert len(set(random_wells(96))) == 96
+    assert {well[0] for well in random_wells(96)} == set("ABCDEFGH")
+    assert {well[0] for well in random_wells(384)} == set("ABCDEFGHIJKLMNOP")
+    with pytest.raises(StudyError, match="385 trials do not fit on a plate of 384 wells"):
+        random_wells(385)
+    study = new_study(epsilon=1e-6)
+    text = sheet_text(study.mdp, study.ask(96), wells=True)
+    rows = [line.split(",") for line in text.splitlines()]
+    assert rows[0][:3] == ["number", "well", "plan.model"]
+    assert [row[1] for row in rows[1:]] != sorted(row[1] for row in rows[1:])
+    filled = "\n".join([text.splitlines()[0], *(line[:-1] + "0.5,0.5" for line in text.splitlines()[1:])])
+    assert set(study.tell_many(read_sheet(study.mdp, filled, "plate.csv").results)) == {"told"}

@@ -102,7 +102,7 @@ class TestContract:
             )
         with storage.reading("one") as log:
             assert log.trial(1) == TrialRow(
-                1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", False, None, (), 2.5, 3, 2
+                1, "partial", (0, 1), "asked", None, (0.5,), "w", 0.0, 99.0, 5.0, "note", False, None, (), 2.5, 3, (), 2
             )
 
     def test_what_raises_leaves_nothing(self, storage: Storage, opening: Opening) -> None:

@@ -18,7 +18,7 @@ import schemathesis
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, settings
 
-from surepath import Study
+from surepath import MDP, Study
 from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study.forecast import Forecast, forecast
@@ -446,3 +446,37 @@ def test_no_request_makes_the_server_fail(case: Any) -> None:
     assert response.headers["content-type"][0].partition(";")[0] in kinds
     if response.status_code >= 400:
         assert set(response.json()) == {"error", "message"}
+
+
+def test_a_study_in_rounds_over_http(storage: Storage, writer: Caller) -> None:
+    """Round, options by what they change in the plan, rivals, forecast: the page has them all, and a plate is told."""
+    steps = {"model": ["small", "large"], "prompt": ["short", "long", "cot"], "search": ["bm25", "dense"]}
+    mdp = MDP.from_steps(steps, "none", scores="end", structure="additive", sigma=0.05)
+    study, rng = Study.create(mdp, storage, "rounds", epsilon=0.01, delta=0.1), np.random.default_rng(0)
+    assert "no round is complete" in str(study.forecast())
+    asked = writer.post("ask", {"n": 99})["trials"]
+    assert len(asked) == 16
+    assert asked[0]["known"] == [True, True, False]  # the score is for the whole plan
+    assert "every plan of round 1 is assigned" in writer.post("ask", expect=409)["message"]
+    for trial in asked:
+        value = 0.5 + 0.1 * (trial["plan"]["model"] == "large") + 0.05 * rng.normal()
+        writer.post(f"trials/{trial['number']}/tell", {"rewards": [value]})
+    status = writer.get("status")
+    assert status["round"] == {"number": 2, "told": 0, "size": status["round"]["size"], "effects": study.learner.d}
+    assert "if effects add up" in status["sentence"]
+    assert "round 2: 0 of" in status["notes"][0]
+    values = writer.get("graph")["arcs"]
+    assert values["mean"][values["arc"].index(study.best_path[0])] == 0  # the plan's own option changes nothing
+    small = values["arc"].index(int(mdp.path({"model": "small", "prompt": "short", "search": "bm25"})[0]))
+    assert values["mean"][small] < -0.03 < 0.05 < values["width"][small]
+    assert writer.get("explain")["rivals"][0]["bound"] > 0
+    assert len(writer.get("scores", stage=0, option="large")["scores"]) == sum(
+        trial["plan"]["model"] == "large" for trial in asked
+    )
+    found = study.forecast(draws=4)
+    assert found.gap_after() <= study.certified_gap
+    assert found.trials_left() > 16
+    assert (
+        "cannot be part of a study in rounds"
+        in writer.post("enqueue", {"plan": asked[0]["path"]}, expect=409)["message"]
+    )

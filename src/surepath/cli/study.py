@@ -451,6 +451,27 @@ def _print_run(found: Any, runner: Any, as_json: bool) -> None:
         note(f"finding: {finding}")
 
 
+@study.command("reference")
+def reference(
+    plan: Annotated[list[str], typer.Argument(help="Today's plan: STEP=OPTION for every step, or one JSON object.")],
+    command: Annotated[str, typer.Option(help="Run for every case, as in surepath study run; {case} is the case.")],
+    workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Cases at the same time.")] = 1,
+    storage: Storage = DEFAULT_STORAGE,
+    name: Name = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play today's plan on every case before the first trial, to take what is hard about a case off its scores."""
+    from surepath.study.runner import Command, play_cases
+
+    found = load(storage, name)
+    path = found.mdp.path(pairs(plan, "a plan"))
+    found.reference(path, play_cases(found, path, Command(found.mdp, command, found.name, True), workers, True))
+    if as_json:
+        print_json({"plan": found.mdp.plan(path), "cases": len(found._cases.names)})
+        return
+    typer.echo(f"played {shown_plan(found.mdp.plan(path))} on {many(len(found._cases.names), 'case')}")
+
+
 @study.command("status")
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Go on until the answer is proven; Ctrl-C ends it.")] = False,

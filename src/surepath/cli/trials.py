@@ -47,6 +47,9 @@ def ask(
     sheet: Annotated[
         Path | None, typer.Option("--csv", help="Write them to this file (.csv, .xlsx), with empty scores.")
     ] = None,
+    wells: Annotated[
+        bool, typer.Option("--wells", help="Give every row of the file a well of a plate, drawn at random.")
+    ] = False,
     worker: Annotated[str | None, typer.Option(help="Who runs them; by default host and process.")] = None,
     budget: Annotated[
         float | None, typer.Option(help="Take no trial that would bring what the study has spent above this.")
@@ -80,7 +83,7 @@ def ask(
             print_json({"trials": [], "done": True})
         raise typer.Exit(1) from None
     if sheet is not None:
-        _write_sheet(found, trials, sheet)
+        _write_sheet(found, trials, sheet, wells)
     if as_json:
         named = ("number", "plan", "lease_until", "cases")
         rows = [{name: getattr(trial, name) for name in named} for trial in trials]
@@ -98,13 +101,13 @@ def ask(
         )
 
 
-def _write_sheet(found: Any, trials: list[Any], sheet: Path) -> None:
+def _write_sheet(found: Any, trials: list[Any], sheet: Path, wells: bool) -> None:
     from surepath.model.text_files import write_table
     from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
     try:
-        write_table(sheet, sheet_text(found.mdp, trials))
+        write_table(sheet, sheet_text(found.mdp, trials, wells))
     except BaseException:
         for trial in trials:  # nobody will ever see these
             found.cancel(trial)

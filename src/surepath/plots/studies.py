@@ -32,6 +32,7 @@ from surepath.experiments.drawing import (
 from surepath.learners.base import Learner, build
 from surepath.model.mdp import MDP
 from surepath.model.paths import in_words, plan_in_words
+from surepath.study.rounds import StudyRounds
 from surepath.study.status import MOST_POINTS, gap_history
 from surepath.study.study import Study
 from surepath.verify.file import checked_kind
@@ -109,6 +110,10 @@ def _of_certificate(content: dict[str, Any]) -> Known:
     checked_kind(content, "this")
     try:
         facts = facts_of(content, "the certificate")
+        if facts.mdp.scored is not None:
+            raise CertificateError(
+                "a certificate of rounds holds scores of whole plans; pictures are made of the study"
+            )
         learner: Any = build(content["settings"], facts.mdp)
         gap = content["certified_gap"]
         return Known(
@@ -318,6 +323,12 @@ def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
     return np.asarray(np.where(visits > 0, width, np.where(sigma > 0, np.inf, 0.0)))
 
 
+def shown_widths(known: Any) -> FloatArray:
+    """Return half an interval of each option, float [N]; in rounds, of what it would change in the plan."""
+    learner = getattr(known, "learner", known)
+    return learner.widths() if isinstance(learner, StudyRounds) else half_width(known.visits, known.sigma, known.delta)
+
+
 def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
     """List the options that the current plan meets, step by step, best mean first: the `most` first and its own.
 
@@ -327,7 +338,7 @@ def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
     """
     found, rows = known(source), []
     mdp, count = found.mdp, whole("most", most, low=1)
-    width = half_width(found.visits, found.sigma, found.delta)
+    width = shown_widths(found)
     for step, own in zip(mdp.step_labels or range(mdp.horizon), found.path.tolist()):
         node = int(mdp.source[own])
         arcs = np.arange(int(mdp.first[node]), int(mdp.first[node + 1]))

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import repeated, shortened, whole
-from surepath.errors import SettingError
+from surepath._checks import IntArray, repeated, shortened, whole
+from surepath.errors import SettingError, StudyError
+from surepath.learners.base import read_rewards
 from surepath.study.trial import COMPLETE
 
 if TYPE_CHECKING:
@@ -85,6 +86,43 @@ class Cases:
 
     def _draw(self, number: int, i: int) -> int:
         return int.from_bytes(hashlib.sha256(f"{self._seed} {number} {i}".encode()).digest(), "big")
+
+
+class Reference:
+    """What one plan has scored on every case, each score less its mean over the cases.
+
+    Given the plan of a trial, its case is any of them with the same probability, so what is taken off its scores has
+    mean 0: the means of all plans stay, and what is hard about a case falls out of the difference.
+    """
+
+    def __init__(self, scores: Mapping[str, Sequence[float]]) -> None:
+        table = np.array(list(scores.values()), dtype=np.float64)
+        self._beside = dict(zip(scores, table - table.mean(axis=0)))
+
+    def baseline(self, cases: Sequence[str]) -> tuple[float, ...]:
+        """Return what is taken off the scores of a trial on these cases."""
+        return tuple(np.mean([self._beside[case] for case in cases], axis=0).tolist())
+
+
+def check_reference(study: Study, path: IntArray, scores: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Check what a plan has scored on every case of a study, in which it may be taken off the scores of trials."""
+    names, mdp = study._cases.names, study.mdp
+    if not names:
+        raise StudyError("a reference is played on every case, and this study has none; create it with cases=...")
+    if mdp.reward_range is not None and not (np.isinf(mdp.reward_range[0]) | mdp.is_known).all():
+        raise StudyError(
+            "a difference to the reference may lie outside the declared range of scores; create the study with the "
+            "sigma of the difference, or with sigma='unknown'"
+        )
+    if lacking := [case for case in names if case not in scores]:
+        raise StudyError(f"the reference lacks {len(lacking):,} of {len(names):,} cases, {lacking[0]!r} among them")
+    if unknown := [case for case in scores if case not in set(names)]:
+        raise StudyError(f"the reference names {unknown[0]!r}, which is no case of this study")
+    found = {case: read_rewards(mdp, path, scores[case]).tolist() for case in names}
+    short = next((case for case, values in found.items() if len(values) < mdp.horizon), None)
+    if short is not None:
+        raise StudyError(f"the reference has no score for every step of case {short!r}")
+    return found
 
 
 class CaseSummary(NamedTuple):

@@ -203,7 +203,7 @@ def _plain(row: ActionRow) -> Action:
 
 
 def _trial(row: TrialRow) -> Trial:
-    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards, row.cost)
+    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards, row.cost, row.baseline)
 
 
 # The claim, and its proof --------------------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ def _moments(
         if isinstance(entry, Action):
             again._act(logged[entry.number])
         else:
-            again.take([TrialRow(*entry[:6])])
+            again.take([TrialRow(*entry[:6], baseline=entry.baseline)])
         if keeper is not None:
             keeper.note(log)
         if isinstance(entry, Action) and entry.kind == EXCLUDE:

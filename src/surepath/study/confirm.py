@@ -60,7 +60,7 @@ def confirm(
         raise StudyError("confirm() plays the proven plan against rivals, and the study is not done")
     best = learner.recommend()
     given = (
-        learner.closest(CLOSEST)
+        [one.path for one in learner.closest(CLOSEST)]
         if rivals is None
         else [mdp.path(one) if isinstance(one, Mapping) else mdp.check_path(one) for one in rivals]
     )

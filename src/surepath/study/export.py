@@ -20,7 +20,7 @@ from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, write_bytes
 from surepath.study.creation import Options, check_name, learner_spec
-from surepath.study.fold import EXCLUDE, TIGHTEN
+from surepath.study.fold import EXCLUDE, REFERENCE, TIGHTEN
 from surepath.study.sheets import EVERY_ROW, FACTS, all_trials, columns, plan_columns, table, table_rows
 from surepath.study.storage import PAGE, Reading, Storage, Writing, retrying
 from surepath.study.trial import PARTIAL, SCORED, SOURCES, STATES, WAITING, ActionRow, QueueRow, StudyRecord, TrialRow
@@ -297,7 +297,8 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
 
 def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
     row = ActionRow(number=entry.pop("action"), **entry)
-    if row.number != expected or row.kind not in (EXCLUDE, TIGHTEN, CONFIRM, CONFIRMED) or not 0 <= row.after <= trials:
+    known = (EXCLUDE, TIGHTEN, REFERENCE, CONFIRM, CONFIRMED)
+    if row.number != expected or row.kind not in known or not 0 <= row.after <= trials:
         raise ValueError(f"an action that cannot be: {entry}")
     json.loads(row.content)
     return row
@@ -306,7 +307,8 @@ def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
 def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
     path = tuple(mdp.check_path(entry["path"]).tolist())
     rewards = tuple(float(x) for x in entry["rewards"])
-    row = TrialRow(**{**entry, "path": path, "rewards": rewards, "cases": tuple(map(str, entry["cases"]))})
+    texts, taken_off = tuple(map(str, entry["cases"])), tuple(map(float, entry["baseline"]))
+    row = TrialRow(**{**entry, "path": path, "rewards": rewards, "cases": texts, "baseline": taken_off})
     if not all(isinstance(getattr(row, key), kinds) for key, kinds in FIELD_TYPES.items()):
         raise ValueError("a field has the wrong type")
     if row.number != expected:

@@ -238,7 +238,7 @@ SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
 SNAPSHOT_BYTES = 500  # and as many more for each trial that it saves from being folded again
-EXCLUDE, TIGHTEN = "exclude", "tighten"
+EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
 
 
 class Point(NamedTuple):
@@ -382,7 +382,8 @@ class Fold:
         except (SurepathError, LookupError, TypeError, ValueError) as error:
             raise StudyError(f"trial {row.number} of the log is damaged: {error}") from error
         self.learner._watch.refused, self.learner._watch.late = self.tally.refused, self.tally.outlived
-        self._chain([row.number, row.state, row.path, row.rewards, row.source, row.of])
+        taken_off = [row.baseline] if row.baseline else []
+        self._chain([row.number, row.state, row.path, row.rewards, row.source, row.of, *taken_off])
         self._note_proof()
 
     def _feed(self, learner: Any, row: TrialRow) -> bool:
@@ -555,11 +556,14 @@ class Fold:
 def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
     """Return the rewards of a settled trial that count: those seen, and the worst one of an arc that failed if asked.
 
-    That is the worst reward of its declared range; the known one, where it is known. A late result does not count.
+    That is the worst reward of its declared range; the known one, where it is known. A late result does not count. What
+    the reference scored on the same case, beside its mean over all cases, is taken off.
     """
     if row.source == LATE:
         return []
     rewards = list(row.rewards)
+    if row.baseline:
+        rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
     if row.state in (PARTIAL, FAILED) and on_failure == WORST and mdp.scored is not None:
         for stage in mdp.scored[sum(stage < len(rewards) for stage in mdp.scored) :]:  # what failed has no other score
             rewards += [0.0] * (stage - len(rewards)) + [_worst_reward(mdp, row.path[stage])]

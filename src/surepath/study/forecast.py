@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from time import thread_time as clock
@@ -14,10 +14,13 @@ from surepath._checks import FloatArray, whole
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import Learner
 from surepath.learners.challenger.learner import Challenger, gap_now, play_on
+from surepath.learners.rounds.fit import fitted
+from surepath.learners.rounds.learner import Rounds
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Bounded, Gaussian, Instance
 from surepath.study.fold import money
+from surepath.study.rounds import StudyRounds
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -86,7 +89,7 @@ class Forecast:
         if self.done:
             return f"the study is done after {self.trials} trials: nothing more is needed"
         if not self.left:
-            return "no forecast: there was no time to simulate a single world"
+            return "no forecast: no round is complete, or there was no time to simulate a single world"
         words = [self._trials_in_words(), self._gap_in_words()]
         said = f"simulated from what is known now, in {len(self.gaps)} worlds"
         return "; ".join(words) + f"; {said}" + (", some cut short for time" if self.cut else "")
@@ -199,6 +202,39 @@ class Run:
         return max(0.0, min(gap, self.learner.epsilon) if self.done else gap)
 
 
+class RoundsRun:
+    """A copy of a learner in rounds that goes on in a world drawn from what its rounds say; see `Run`."""
+
+    def __init__(self, learner: StudyRounds, rng: np.random.Generator) -> None:
+        self.learner, self.rng, self.played, self.done = deepcopy(learner), rng, 0, False
+        fits, history = learner._fits, learner._history
+        plays, last = sum(fit.n for fit in fits), fits[-1]
+        self.scatter = 1.0
+        if learner.noise != "sigma":
+            self.scatter = float(np.sqrt(sum(fit.rss for fit in fits) / max(1, sum(fit.free for fit in fits))))
+        value, vector = np.linalg.eigh(last.spread * last.n / plays)
+        drawn = vector @ (np.sqrt(np.maximum(value, 0.0)) * rng.standard_normal(len(value)))
+        self.effect = sum(fit.n * fit.effect for fit in fits) / plays + self.scatter * drawn
+        self.level = np.concatenate([done.scores for done in history]).mean(axis=0)
+
+    def go(self, trials: int, over: Callable[[], bool]) -> None:
+        """Play until there are so many trials, it is done, or `over` says so."""
+        own, unit = self.learner, self.learner._blocks.unit
+        while self.played < trials and not self.done and not over():
+            plans = own.left(())[: trials - self.played]
+            scores = self.level + fitted(own._blocks, self.effect, plans)
+            scores = scores + self.scatter * self.rng.standard_normal(scores.shape)
+            if own.noise == "range" and own._limits is not None:
+                scores = np.clip(scores, 0, 1) + own._limits[0] / unit
+            for path, gains in zip(plans, np.clip(scores * unit, *(own._limits or (-np.inf, np.inf)))):
+                Rounds.tell(own, path, own.mdp.sign * gains)
+            self.played, self.done = self.played + len(plans), bool(own.stopped)
+
+    def gap(self) -> float:
+        """Return the certified gap now."""
+        return float(self.learner.certified_gap())
+
+
 # Futures --------------------------------------------------------------------------------------------------------------
 # How far the worlds are played is counted in trials, not in seconds: the same log gives the same forecast, however
 # busy the machine is. The clock, of this thread's own work, is there for large graphs.
@@ -235,11 +271,17 @@ def forecast(
     children = np.random.SeedSequence([seed, int(study._fold.digest[:16], 16)]).spawn(
         min(draws, max(2, MOST_BYTES // max(1, 2 * size)))
     )
-    runs: list[Run] = []
+    runs: list[Run | RoundsRun] = []
     gaps: list[float] = []
     for child in children:
         rng = np.random.default_rng(child)
-        run = Run(learner, draw_world(study.mdp, learner, rng), rng)
+        if isinstance(learner, StudyRounds) and not learner.kept:
+            break  # nothing is known before the end of a round
+        run = (
+            RoundsRun(learner, rng)
+            if isinstance(learner, StudyRounds)
+            else Run(learner, draw_world(study.mdp, learner, rng), rng)
+        )
         run.go(more, over)
         budget -= run.played
         if runs and over() and run.played < more and not run.done:
@@ -253,7 +295,9 @@ def forecast(
     return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws, price)
 
 
-def _to_the_end(runs: list[Run], more: int, over: Callable[[], bool], budget: int) -> tuple[list[float], list[int]]:
+def _to_the_end(
+    runs: Sequence[Run | RoundsRun], more: int, over: Callable[[], bool], budget: int
+) -> tuple[list[float], list[int]]:
     """Play worlds until they are done, a few side by side, and the next few when those are done and time is left."""
     left: list[float] = []
     played: list[int] = []
@@ -276,7 +320,8 @@ def _to_the_end(runs: list[Run], more: int, over: Callable[[], bool], budget: in
     return left, played
 
 
-def _trial_budget(learner: Challenger) -> int:
+def _trial_budget(learner: Challenger | StudyRounds) -> int:
     """Return how many trials are simulated in all worlds together."""
-    kind = "compiled" if learner.pairs.learned is None else "learned"
+    slow = isinstance(learner, StudyRounds) or learner.pairs.learned is not None
+    kind = "learned" if slow else "compiled"
     return max(1_000, SIMULATED_WORK[kind] // learner.mdp.n_arcs)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import wraps
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -35,6 +35,25 @@ def learner_of(settings: Mapping[str, Any], mdp: MDP) -> Any:
     return StudyRounds(mdp, **{name: value for name, value in settings.items() if name != "name"})
 
 
+class Rival(NamedTuple):
+    """A plan beside the recommended one: how much better it looks, and can be."""
+
+    path: IntArray
+    estimate: float
+    bound: float
+
+
+class Explained(NamedTuple):
+    """What is known, in words, and of the rivals in numbers."""
+
+    incumbent: IntArray
+    rivals: list[Rival]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class StudyRounds(Rounds):
     """Rounds behind the calls by which a study folds its log.
 
@@ -46,7 +65,7 @@ class StudyRounds(Rounds):
     def __init__(self, *args: Any, **settings: Any) -> None:
         self.kept: list[FloatArray] = []
         self._watch = SimpleNamespace(refused=0, late=0)
-        self._failures: Counter[bytes] = Counter()
+        self._lost: Counter[bytes] = Counter()
         super().__init__(*args, **settings)
         self._seen, self._first = np.zeros(self.mdp.n_arcs, dtype=np.int64), np.zeros(self.mdp.n_arcs)
         self._total = np.zeros(self.mdp.n_arcs)
@@ -79,7 +98,7 @@ class StudyRounds(Rounds):
     def ask_beside(self, pending: IntArray, n: int) -> IntArray:
         """Return up to n plans of the round that are not pending; refuse where none is left."""
         left = self.left(map(tuple, pending.tolist()))
-        found = [path for path in left if self._failures[path.tobytes()] < MOST_FAILURES]
+        found = [path for path in left if self._lost[path.tobytes()] < MOST_FAILURES]
         if len(left) and not found:
             raise StudyError(
                 f"{self.mdp.plan(left[0])} failed {MOST_FAILURES} times, and a round needs a score of each of its "
@@ -108,10 +127,10 @@ class StudyRounds(Rounds):
 
     def fail(self, path: Any) -> None:
         """Leave the plan's place open: it is assigned again, so many times."""
-        self._failures[path.tobytes()] += 1
+        self._lost[path.tobytes()] += 1
 
     def _end_round(self) -> None:
-        self._failures.clear()
+        self._lost.clear()
         self.kept.append(self._scores.copy())
         super()._end_round()
 
@@ -124,13 +143,13 @@ class StudyRounds(Rounds):
             "active": self.active,
         }
 
-    def closest(self, count: int) -> list[IntArray]:
-        """Return plans that differ from the recommended one in one excursion, those that may be the best first."""
+    def closest(self, count: int) -> list[Rival]:
+        """List plans that differ from the recommended one in one excursion, those that may be the best first."""
         known = self._verdict
         if known is None:
             return []
         strongest = sorted({int(t) for t in known.strongest if t >= 0}, key=lambda t: -float(known.bound[t]))
-        return [known.path[t] for t in strongest[:count]]
+        return [Rival(known.path[t], float(known.lead[t]), float(known.bound[t])) for t in strongest[:count]]
 
     def total_sigma(self) -> float:
         """Return the sub-Gaussian factor of a whole plan's score: what was declared, or half of the range."""
@@ -156,7 +175,27 @@ class StudyRounds(Rounds):
                 found.append(finding(kind, "", "", 0.0, float(number), 0.0))
         return found
 
-    def explain(self, count: int = 3) -> str:
+    @property
+    def failures(self) -> IntArray:
+        """Return that nothing is known of which option makes a plan fail, int [N]."""
+        return np.zeros(self.mdp.n_arcs, dtype=np.int64)
+
+    @property
+    def _failures(self) -> Any:
+        return SimpleNamespace(in_a_row=self.failures)
+
+    @property
+    def means(self) -> FloatArray:
+        """Return what each option would change in the plan, float [N]; NaN where nothing is known."""
+        return np.asarray(
+            self.mdp.sign * np.array([one.effect for one in self.effects()] or [np.nan] * self.mdp.n_arcs)
+        )
+
+    def widths(self) -> FloatArray:
+        """Return half the interval of each of `means`, float [N]."""
+        return np.array([one.high - one.effect for one in self.effects()] or [np.nan] * self.mdp.n_arcs)
+
+    def explain(self, count: int = 3) -> Explained:
         """Describe the round, the plan and what is proven."""
         told, size = self.progress
         gap, number = self.certified_gap(), self.round
@@ -167,20 +206,15 @@ class StudyRounds(Rounds):
             f"{self.mdp.n_arcs}",
             f"proven gap: {gap:.4g} (wanted: {self.epsilon:g})" if np.isfinite(gap) else "nothing is proven yet",
         ]
-        beside = sorted((one for one in self.effects() if one.active and one.effect < 0), key=lambda one: -one.high)
-        for one in beside[:count]:
-            step, option = list(self.mdp.plan(self._through(one.arc)).items())[self.mdp.arcs.stage[one.arc]]
-            lines.append(f"{step} = {option} would change the plan by {one.effect:.3g}, at most {one.high:.3g}")
-        return "\n".join(lines)
+        rivals, best = self.closest(count), self.recommend()
+        for rival in rivals:
+            own, plan = self.mdp.plan(best), self.mdp.plan(rival.path)
+            words = ", ".join(f"{step} = {option}" for step, option in plan.items() if own[step] != option)
+            lines.append(f"{words} would change the plan by {rival.estimate:.3g}, at most {rival.bound:.3g}")
+        return Explained(best, rivals, "\n".join(lines))
 
     def _branches(self) -> bool:
         return bool(self.mdp.n_nodes > self.mdp.horizon)
-
-    def _through(self, arc: int) -> IntArray:
-        """Return the strongest excursion through an arc, or the incumbent."""
-        assert self._verdict is not None
-        at = int(self._verdict.strongest[arc])
-        return self._verdict.incumbent if at < 0 else self._verdict.path[at]
 
     def _refuse(self, what: str) -> NoReturn:
         raise SettingError(
@@ -199,7 +233,7 @@ class StudyRounds(Rounds):
     def snapshot(self) -> dict[str, Any]:
         """Save everything that decides, and the evidence."""
         own = {"kept": [scores.copy() for scores in self.kept], "watch": dict(self._watch.__dict__)}
-        paths = np.array([np.frombuffer(path, dtype=np.int64) for path in self._failures.elements()])
+        paths = np.array([np.frombuffer(path, dtype=np.int64) for path in self._lost.elements()])
         return {**super().snapshot(), **own, "evidence": self._evidence(), "failed": paths.astype(np.int64)}
 
     def restore(self, snapshot: dict[str, Any]) -> StudyRounds:
@@ -208,7 +242,7 @@ class StudyRounds(Rounds):
         self.kept = [np.array(scores).reshape(-1, len(self.mdp.score_stages)) for scores in snapshot["kept"]]
         self._watch = SimpleNamespace(**snapshot["watch"])
         failed = np.array(snapshot["failed"], dtype=np.int64).reshape(-1, self.mdp.horizon)
-        self._failures = Counter(path.tobytes() for path in failed)
+        self._lost = Counter(path.tobytes() for path in failed)
         seen = snapshot["evidence"]
         self._seen, self._first, self._total = (np.array(seen[name]) for name in ("visits", "origin", "sums"))
         return self

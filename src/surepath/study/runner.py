@@ -19,11 +19,11 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from logging import INFO
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from surepath._checks import suggest, whole
+from surepath._checks import IntArray, suggest, whole
 from surepath._text import many, shown
 from surepath.errors import (
     BudgetError,
@@ -587,6 +587,27 @@ def optimize(
         and not study.done
     ):
         line.say(f"the budget is spent; {study.forecast()}")
+
+
+def play_cases(
+    study: Study, path: IntArray, function: Callable[..., Any], n_jobs: int, command: bool = False
+) -> dict[str, tuple[float, ...]]:
+    """Play a plan on every case of a study; a play that fails ends it with an error."""
+    mdp, names = study.mdp, study._cases.names
+    trials = [Trial(0, mdp.plan(path), path, 0.0, "reference", "", (case,)) for case in names]
+    call = Call(function, mdp.horizon)
+    loop = Loop(call) if not command and call.is_async else None
+    perform = function if command else loop or (lambda trial: call(trial.plan, trial.cases))
+    try:
+        with ThreadPoolExecutor(whole("n_jobs", n_jobs, low=1, high=MOST_JOBS)) as pool:
+            done = list(pool.map(perform, trials))
+    finally:
+        if loop is not None:
+            loop.end()
+    for case, one in zip(names, done):
+        if one.note is not None:
+            raise StudyError(f"the reference failed on case {case}: {one.note}")
+    return {case: rewards_of(mdp, trial, one) for case, trial, one in zip(names, trials, done)}
 
 
 def _jobs(executor: Executor | None) -> int:

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import math
+import random
 import re
 import uuid
 from collections import Counter
@@ -154,16 +155,30 @@ def read_table(path: Path) -> str:
     )
 
 
-def sheet_text(mdp: MDP, trials: Iterable[Trial]) -> str:
-    """Write trials as a sheet with empty scores; those of known options are filled in."""
+PLATES = ((8, 12), (16, 24))  # rows and columns of wells
+
+
+def random_wells(count: int) -> list[str]:
+    """Return wells of the smallest plate that holds so many, in random order: A1 to H12, or A1 to P24."""
+    for rows, columns in PLATES:
+        if count <= rows * columns:
+            wells = [f"{'ABCDEFGHIJKLMNOP'[row]}{column + 1}" for row in range(rows) for column in range(columns)]
+            return random.SystemRandom().sample(wells, count)
+    raise StudyError(f"{count:,} trials do not fit on a plate of 384 wells; ask for fewer")
+
+
+def sheet_text(mdp: MDP, trials: Iterable[Trial], wells: bool = False) -> str:
+    """Write trials as a sheet with empty scores; those of known options are filled in, `wells` are drawn at random."""
     trials = list(trials)
+    places = random_wells(len(trials)) if wells else []
     cases = any(trial.cases for trial in trials)
-    lines = [csv_line(["number", *(["case"] if cases else []), *plan_columns(mdp), *score_columns(mdp)])]
-    for trial in trials:
+    own = [*(["well"] if wells else []), *(["case"] if cases else [])]
+    lines = [csv_line(["number", *own, *plan_columns(mdp), *score_columns(mdp)])]
+    for i, trial in enumerate(trials):
         arcs = trial.path.tolist()
-        own = [arcs[stage] for stage in mdp.score_stages]
-        known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in own]
-        case = [trial.case or ""] if cases else []
+        scored = [arcs[stage] for stage in mdp.score_stages]
+        known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in scored]
+        case = [*places[i : i + 1], *([trial.case or ""] if cases else [])]
         lines.append(csv_line([trial.number, *case, *option_names(mdp, tuple(arcs)), *known]))
     return "".join(lines)
 

@@ -480,14 +480,17 @@ def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> Non
         raise missing_row(what, min(set(range(first, first + len(numbers) + 1)) - set(numbers)))
 
 
+LISTS: dict[str, Any] = {"path": int, "rewards": (int, float), "cases": str, "baseline": (int, float)}  # as JSON
+
+
 def _rows(found: Iterable[Any]) -> list[TrialRow]:
-    path, rewards, cases = (TrialRow._fields.index(name) for name in ("path", "rewards", "cases"))
+    places = {TrialRow._fields.index(name): kind for name, kind in LISTS.items()}
     rows = []
     for row in found:
         values = list(row)
         try:
-            values[path], values[rewards] = _list(values[path], int), _list(values[rewards], (int, float))
-            values[cases] = _list(values[cases], str)
+            for place, kind in places.items():
+                values[place] = _list(values[place], kind)
             rows.append(TrialRow._make(values))
             if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
                 raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
@@ -504,7 +507,7 @@ def _list(text: str, kind: Any) -> tuple[Any, ...]:
 
 
 def _written(row: TrialRow) -> dict[str, Any]:
-    return {**row._asdict(), **{name: json.dumps(getattr(row, name)) for name in ("path", "rewards", "cases")}}
+    return {**row._asdict(), **{name: json.dumps(getattr(row, name)) for name in LISTS}}
 
 
 def open_storage(storage: Any) -> Storage:

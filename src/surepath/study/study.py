@@ -23,9 +23,9 @@ from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
 from surepath.study import telling
-from surepath.study.cases import Cases, CaseSummary, summarize
+from surepath.study.cases import Cases, CaseSummary, Reference, check_reference, summarize
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
-from surepath.study.fold import EXCLUDE, TIGHTEN, Fold, affordable, checked_budget
+from surepath.study.fold import EXCLUDE, REFERENCE, TIGHTEN, Fold, affordable, checked_budget
 from surepath.study.rounds import refuse_own_plans
 from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
@@ -112,6 +112,7 @@ class Study:
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
         self._imports = Imports()
+        self._known_reference: list[Reference] | None = None
         self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
         settings = json.loads(record.settings)
         self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure)
@@ -312,6 +313,7 @@ class Study:
             )
         plans = next_plans(log, self._fold, n, budget)
         lease = now + self.options.lease
+        reference = self._reference(log)
         rows = [
             TrialRow(
                 i,
@@ -325,12 +327,22 @@ class Study:
                 attended=attended,
                 request=request,
                 cases=self._cases.drawn(i),
+                baseline=() if reference is None else reference.baseline(self._cases.drawn(i)),
             )
             for i, plan in enumerate(plans, start=log.last_number() + 1)
         ]
         log.add_trials(rows)
         self._fold.save(log)
         return rows
+
+    def _reference(self, log: Reading) -> Reference | None:
+        """Return the reference, which is told before the first trial or never."""
+        if not self._cases.names:
+            return None
+        if self._known_reference is None or not log.last_number():
+            told = [json.loads(row.content)["scores"] for row in log.actions_after(0)[:1] if row.kind == REFERENCE]
+            self._known_reference = [Reference(scores) for scores in told]
+        return self._known_reference[0] if self._known_reference else None
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
@@ -349,6 +361,29 @@ class Study:
         with self._lock:
             report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries)
             return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
+
+    def tell_and_ask(
+        self,
+        trial: Trial | int,
+        rewards: Any,
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+        attended: bool = False,
+    ) -> tuple[str, Trial | None]:
+        """Report a trial's rewards and ask for the next one, over HTTP in one request; see `tell` and `ask`.
+
+        Returns what `tell` returns and the next trial, None once the answer is proven.
+        """
+        with self._lock:
+            told = self.tell(trial, rewards, cost=cost, tries=tries)
+            try:
+                return told, self.ask(worker=worker, request=request, budget=budget, attended=attended)
+            except StoppedError:
+                return told, None
 
     def fail(
         self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
@@ -422,6 +457,38 @@ class Study:
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
         return len(rows)
+
+    def reference(
+        self,
+        plan: Mapping[Any, Any] | Sequence[int] | IntArray,
+        play: Callable[..., Any] | Mapping[str, Any],
+        n_jobs: int = 1,
+    ) -> None:
+        """Play today's plan on every case before the first trial, to tell hard cases from bad plans.
+
+        From then on what it scored on the case of a trial, beside its own mean, is taken off the scores of the trial.
+        That changes no mean, and removes what the scores of a case have in common: declare the sigma of the difference.
+        These plays are no trials and count as none.
+
+        Args:
+            plan: {step: option}, or arcs.
+            play: A function as `optimize` takes it; or what the plan has scored, {case: rewards}.
+            n_jobs: Cases that are played at the same time.
+        """
+        from surepath.study.runner import play_cases
+
+        refuse_own_plans(self._fold.learner, "a reference")
+        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
+        scores = play if isinstance(play, Mapping) else play_cases(self, path, play, n_jobs)
+        content = {"path": path.tolist(), "scores": check_reference(self, path, scores)}
+
+        def do(log: Writing) -> None:
+            if log.last_number() or log.actions_after(0):
+                raise StudyError("a reference is told before the first trial and the first decision, and only once")
+            log.add_action(ActionRow(1, 0, REFERENCE, json.dumps(content), log.now()))
+
+        with self._lock:
+            self._write(do)
 
     def optimize(
         self,

@@ -113,6 +113,7 @@ trials = Table(
     Column("cases", Text, nullable=False),
     Column("cost", Double),
     Column("tries", Integer, nullable=False),
+    Column("baseline", Text, nullable=False),
     Column("change", BigInteger, nullable=False),
 )
 _OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")

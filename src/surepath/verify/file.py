@@ -42,7 +42,7 @@ STATES = ("cancelled", "complete", "expired", "failed", "partial")
 SOURCES = ("asked", "queued", "retried", "late", "imported")
 LEFT_OUT, MARKED = ("failed", "expired", "cancelled"), ("late", "imported")
 WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
-EXCLUDE, TIGHTEN = "exclude", "tighten"
+EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
 CONFIRM, CONFIRMED = "confirm", "confirmed"  # which plans are to be played again, and what they scored
 
 GAP_DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
@@ -242,6 +242,16 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     if content["trials"]["sources"]["imported"]:
         said.append(
             f"The {content['trials']['sources']['imported']} imported trials were not picked by how they came out."
+        )
+    if content["study"]["options"].get("cases"):
+        said.append(
+            "Every trial was played on the cases that the study drew for it, whatever its plan, and the statement is "
+            "about the mean over all cases."
+        )
+    if any(action["kind"] == REFERENCE for action in content["actions"]):
+        said.append(
+            "What a reference plan scored on the case of a trial was taken off its scores; it was told for all cases "
+            "before the first trial, and the noise that is declared is that of the difference."
         )
     if any(action["kind"] == EXCLUDE for action in content["actions"]):
         said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")

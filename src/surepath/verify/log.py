@@ -44,6 +44,7 @@ class Trial(NamedTuple):
     of: int | None  # the trial this one repeats or reports late
     rewards: tuple[float, ...]  # those that were reported, in the user's direction
     cost: float | None = None  # what it really cost, where that was told
+    baseline: tuple[float, ...] = ()  # taken off its rewards before they count
 
 
 class Action(NamedTuple):
@@ -158,6 +159,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         of=None if line.get("of") in (None, "") else _whole(line["of"]),
         rewards=tuple(float(value) for value in rewards),
         cost=None if line.get("cost") in (None, "") else float(line["cost"]),
+        baseline=tuple(float(value) for value in line.get("baseline") or ()),
     )
 
 
@@ -244,7 +246,8 @@ class Replay:
             if name in self.by_arc:
                 self.by_arc[name][list(entry.path)] += 1
         self._pay(entry)
-        self._chain([entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of])
+        chained = [entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of]
+        self._chain([*chained, list(entry.baseline)] if entry.baseline else chained)
 
     def counted(self, row: Trial) -> list[float]:
         """Return the rewards that count: those seen, and the worst one of an arc that failed if the study asks for it.
@@ -254,6 +257,10 @@ class Replay:
         if row.source == "late":
             return []
         rewards, mdp = list(row.rewards), self.mdp
+        if row.baseline:
+            if len(row.baseline) != len(row.path):
+                raise CertificateError(f"trial {row.number} has {len(row.baseline)} scores of a reference")
+            rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
         if self.on_failure == WORST and row.state in ("partial", "failed") and mdp.scored is not None:
             if mdp.reward_range is None:
                 raise CertificateError("failures count as the worst score, but no range of scores is declared")

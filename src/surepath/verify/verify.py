@@ -38,6 +38,7 @@ from surepath.verify.file import (
     MARKED,
     MOMENTS,
     NOTHING,
+    REFERENCE,
     ROUNDS,
     SCORES,
     SOURCES,
@@ -335,7 +336,7 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         wrong.append("the actions are not numbered 1, 2, ...")
     if facts.acted > len(facts.actions):
         wrong.append("the log is said to have more actions than are listed")
-    if any(action.kind not in (EXCLUDE, TIGHTEN, CONFIRM, CONFIRMED) for action in facts.actions):
+    if any(action.kind not in (EXCLUDE, TIGHTEN, REFERENCE, CONFIRM, CONFIRMED) for action in facts.actions):
         wrong.append("there is an action that is none of exclude, tighten, confirm and confirmed")
     for design, scores in confirmations(content["actions"]):
         if wanted := _confirmation(design, scores, facts, settings):

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from surepath.study.telling import Result
 
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
-SERVER_PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
+SERVER_PATIENCE = 600.0  # seconds for which a server, or its database, that does not answer is tried again
+FIRST_PATIENCE = 60.0  # before it has answered for the first time
 TIMEOUT = 60.0  # seconds for one answer
 LONGEST_IDLE = KEEP_ALIVE - 1.0  # seconds; a server must not close a connection just as a request goes out
 LONGEST_REQUEST_PAUSE = 5.0
@@ -275,14 +276,34 @@ class RemoteStudy:
 
     def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
         """Report a trial's rewards; see Study.tell."""
-        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "path": _played(trial)}
         return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
+
+    def tell_and_ask(
+        self,
+        trial: Trial | int,
+        rewards: Any,
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+        attended: bool = False,
+    ) -> tuple[str, Trial | None]:
+        """Report a trial's rewards and ask for the next one, in one request; see Study.tell_and_ask."""
+        who = self.worker if worker is None else worker
+        ask = {"worker": who, "request": _key(request), "budget": budget, "attended": attended}
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        body |= {"path": _played(trial), "ask": ask}
+        found = self._call(f"trials/{trial_number(trial)}/tell", body)
+        return str(found["outcome"]), None if found["next"] is None else self._trial(found["next"])
 
     def fail(
         self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
     ) -> str:
         """Report that a trial failed; see Study.fail."""
-        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries}
+        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries, "path": _played(trial)}
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
@@ -355,7 +376,7 @@ class RemoteStudy:
         if time.monotonic() < self._next_check:
             return self._enough
         self._next_check = time.monotonic() + CHECK_EVERY
-        self._enough = self.status().enough
+        self._enough = bool(self._call("enough")["enough"])
         return self._enough
 
     def _numbers_of(self, request: str) -> list[int]:
@@ -380,7 +401,7 @@ class Server:
             raise SettingError("the token of a server is printable ASCII text")
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._local = is_loopback(parts.hostname or "")
-        self._token, self._patience = token, patience
+        self._token, self._patience, self._answered = token, patience, False
         self._kept: tuple[int, Any] | None = None  # the process that opened the connections, and httpx's client
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -425,7 +446,8 @@ class Server:
         if data is not None:
             options |= {"content": data, "headers": {"Content-Type": "application/json"}}
             options["timeout"] = TIMEOUT + len(data) / SLOWEST
-        end, pause, tries = time.monotonic() + self._patience, 0.05, 0
+        patience = self._patience if self._answered else min(self._patience, FIRST_PATIENCE)
+        end, pause, tries = time.monotonic() + patience, 0.05, 0
         while True:
             reason: Exception
             tries += 1
@@ -433,6 +455,7 @@ class Server:
             try:
                 answer = client.request(method, f"{self.url}/api/{verb}", **options)
                 if answer.is_success:
+                    self._answered = True
                     return answer
                 reason, again = raised(answer), answer.status_code in BUSY_STATUSES
             except RuntimeError:
@@ -490,7 +513,7 @@ class ExportedLog:
             entry: dict[str, Any] = json.loads(line)
             kind = entry.pop("entry")
             if kind == "trial":
-                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases")}
+                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases", "baseline")}
                 self._trials.append(TrialRow(**entry))
             elif kind == "waiting":
                 self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))
@@ -506,6 +529,10 @@ class ExportedLog:
     def queue(self, limit: int) -> list[QueueRow]:
         """Return up to `limit` waiting plans, the next one first."""
         return self._queue[:limit]
+
+
+def _played(trial: Trial | int) -> list[int] | None:
+    return [int(arc) for arc in trial.path] if isinstance(trial, Trial) else None
 
 
 def _key(request: str | None) -> str:

@@ -14,8 +14,9 @@ from surepath.learners.challenger.explain import PATIENCE
 from surepath.learners.challenger.learner import Challenger
 from surepath.model.mdp import MDP
 from surepath.model.paths import in_words, step_in_words
-from surepath.plots.studies import differences, half_width
+from surepath.plots.studies import differences, shown_widths
 from surepath.study.fold import Fold
+from surepath.study.rounds import round_facts, round_in_words
 from surepath.study.status import status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
@@ -52,7 +53,7 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
 
 def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
     """List the steps of a plan with what is known of each."""
-    width = half_width(learner.visits, learner.sigma, learner.delta)
+    width = shown_widths(learner)
     rows = []
     for (step, option), arc in zip(mdp.plan(path).items(), path.tolist()):
         numbers = rounded([learner.means[arc], width[arc]])
@@ -91,6 +92,7 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float, ahead: int = 0) -
     if gap == 0.0:
         return f"{proven} after {trials}: this plan is the best of all, {sure}."
     what = f"this plan is within {rounded_up(gap)} of the best of all"
+    what += "" if mdp.scored is None else ", if effects add up"
     if learner.stopped:
         return f"{proven} after {trials}: {what}, {sure}. That is what was asked for ({learner.epsilon:g})."
     return f"{proven} so far, after {trials}: {what}, {sure}. Asked for: {learner.epsilon:g}."
@@ -110,7 +112,7 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
             f"{mdp.action_label(arc)} at {step_in_words(mdp, stage)} failed "
             f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
         )
-    if fold.enough():
+    if fold.enough() and mdp.scored is None:
         found.append(
             f"{len(fold.ahead):,} results suffice once trial {fold.prefix + 1} is settled; report it, or cancel it if "
             f"nobody runs it any more"
@@ -123,7 +125,8 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
 def notes(fold: Fold) -> list[str]:
     """List what is ordinary and belongs to the proof: trials that failed or were lost, options excluded."""
     learner: Any = fold.view
-    found = []
+    facts = round_facts(learner)
+    found = [] if facts is None else [round_in_words(facts)]
     states, worst = fold.tally.states, fold.on_failure == WORST  # then a step that failed has its worst score
     if worst and (failed := states[FAILED] + states[PARTIAL]):
         trials = many(fold.prefix, "trial")
@@ -160,7 +163,7 @@ def arc_values(learner: Any, arcs: IntArray) -> dict[str, Any]:
     state = np.where(learner.active, OPEN_ARC, RULED_OUT_ARC)
     state = np.where(mdp.is_known & learner.active, KNOWN_ARC, state)
     state = np.where(learner.excluded, EXCLUDED_ARC, state)
-    width = half_width(learner.visits, learner.sigma, learner.delta)
+    width = shown_widths(learner)
     return {
         "arc": arcs.tolist(),
         "visits": learner.visits[arcs].tolist(),
@@ -288,8 +291,12 @@ def scores_of(mdp: MDP, log: Reading, stage: int, option: str) -> dict[str, Any]
     """Return the scores that an option of a step had in the last SCANNED trials."""
     last = log.last_number()
     first = max(1, last - SCANNED + 1)
+    at, stage = (
+        stage,
+        next((scored for scored in mdp.score_stages if scored >= stage), stage),
+    )  # the score that covers it
     rows = (row for row in scanned(log, first, last) if stage < len(row.rewards))
-    found = [row.rewards[stage] for row in rows if mdp.action_label(row.path[stage]) == option]
+    found = [row.rewards[stage] for row in rows if mdp.action_label(row.path[at]) == option]
     return {"scores": rounded(found), "searched": last - first + 1, "all": first == 1}
 
 

@@ -12,7 +12,6 @@ from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import reality_of
 from surepath.learners import runs as tasks
-from surepath.learners import widths as declared_noise
 from surepath.learners.challenger import noise as betting
 from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.explain import arc_widths, pair_bound
@@ -166,11 +165,6 @@ def test_the_default_suits_what_is_declared() -> None:
     assert (again.pairs.kind == BETTING).any()
 
 
-def test_a_large_graph_takes_bernstein(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(declared_noise, "MOST_BETS", 1)
-    assert Challenger(options(1, 2), 0.1, 0.1).noise == "bernstein"
-
-
 def test_simulate_takes_the_cheap_one_and_says_so() -> None:
     instance = Instance(options(1, 2), Bernoulli([0.1, 0.9]))
     spec = {"name": "Challenger", "epsilon": 0.2, "delta": 0.1}
@@ -193,15 +187,6 @@ def test_simulate_takes_the_cheap_one_and_says_so() -> None:
 def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingError, match=words):
         Challenger(MDP.from_arrays(np.zeros((1, 1, 2), dtype=int)), 0.1, 0.1, **settings)
-
-
-def test_settings_that_contradict_each_other_are_refused() -> None:
-    mdp = options(1, 2)
-    with pytest.raises(SettingError, match="Gaussian noise"):
-        Challenger(mdp, 0.1, 0.1, "unknown", noise="betting")
-    bound = Challenger(mdp, 0.1, 0.1, noise="bernstein").bound
-    with pytest.raises(SettingError, match='does not belong to noise "betting"'):
-        Challenger(mdp, 0.1, 0.1, noise="betting", bound=bound)
 
 
 def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:

@@ -7,37 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Challenger, Empirical, Gaussian, Instance, simulate
+from surepath import MDP, Challenger, Empirical, Instance, simulate
 from surepath.errors import RewardError, SettingError
 from surepath.learners import runs as tasks
 from surepath.verify.bound import Sums
 from tests.learners.challenger.plays import play
 from tests.verify.tools import plain_of
-
-
-@pytest.mark.parametrize("small", [1e-3, 1e-12, 1e-42, 1e-50, 1e-99])
-def test_sigmas_far_apart_stop_too(small: float) -> None:
-    mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
-    instance = Instance(mdp, Gaussian([0.5, 0.0, 0.3, 0.1], [1.0, 1.0, small, small]))
-    found = simulate({"name": "Challenger", "epsilon": 0.1, "delta": 0.1}, instance, 10, 0, budget=20_000)
-    assert not found.censored.any()
-    assert found.correct.all()
-
-
-def large_numbers() -> Instance:
-    """A known reward near 1e9 and an unknown one that is better by 2e-5."""
-    mdp = MDP.from_edges(
-        [
-            {"stage": 0, "state": "s", "action": "known", "next_state": None, "known": 1e9 + 0.0012},
-            {"stage": 0, "state": "s", "action": "new", "next_state": None},
-        ]
-    )
-    return Instance(mdp, Gaussian([0.0, 1e9 + 0.0012 + 2e-5], 1e-3))
-
-
-def test_large_rewards_lose_nothing_in_running_sums() -> None:
-    found = simulate({"name": "Challenger", "epsilon": 1e-5, "delta": 0.01, "sigma": 1e-3}, large_numbers(), 40, 1)
-    assert (found.path[:, 0] == 1).all()
 
 
 def test_what_double_precision_cannot_decide_is_refused_in_words() -> None:
@@ -74,12 +49,13 @@ def test_what_is_no_number_proves_nothing(task: int) -> None:
     for path in ([0, 2], [0, 3], [1, 4]):
         learner._absorb(np.array(path), np.array([0.5, 0.5]))
     for place in range(5):
-        for name in ("top", "a", "log_a", "extra"):
+        for names in (("top", "low"), ("a",), ("log_a",), ("extra",)):
             broken = Challenger(mdp, 1e6, 0.1, 1.0, **fixed)
             broken._load({**learner._evidence(), "planned": False})
             assert broken._act(tasks.CHECK) == 1.0  # with numbers it passes: 1e6 is far beyond every bound
-            getattr(broken._work, name)[..., place] = np.nan
-            assert broken._act(task) == 0.0, (place, name)
+            for name in names:
+                getattr(broken._work, name)[..., place] = np.nan
+            assert broken._act(task) == 0.0, (place, names)
             assert broken._seen.alive.all()
 
 
