@@ -222,8 +222,7 @@ class Challenger(Learner):
 
         A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
         """
-        settings = {**self.settings(), "epsilon": epsilon}
-        del settings["name"]
+        settings = self._settings_of_twin(epsilon)
         if self._is_default and epsilon != self._first_epsilon:
             del settings["bound"]
         return type(self)(self.mdp, **settings)
