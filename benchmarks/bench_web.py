@@ -1,8 +1,10 @@
 """Asks and tells per second over HTTP, and how long the slowest of a hundred takes: 8 clients on one server.
 
-`python -m benchmarks.bench_web [--seconds 60] [--clients 8]`; a minute by default. The server is a process of its
-own (`surepath serve`) on a SQLite file that is synced at every write; the clients are threads that ask for one trial,
-tell its scores, and go on. A pipeline of 8 steps with 4 options each, Challenger, an epsilon that is never reached. The
+`python -m benchmarks.bench_web [--seconds 60] [--clients 8] [--processes 1]`; a minute by default. The server is a
+process of its own (`surepath serve`) on a SQLite file that is synced at every write; the clients are threads that tell
+the scores of a trial and get the next one in the same request. Then Optuna's gRPC storage proxy does the same on the
+same machine: random suggestions, a SQLite file behind it; its packages are installed beside this run if they are
+missing. A pipeline of 8 steps with 4 options each, Challenger, an epsilon that is never reached. The
 page reads at the same time, as one that is open would: the stream of changes.
 
 Before that, what a connection kept open between requests saves over a new one for each: by one worker and by four, in
@@ -13,7 +15,10 @@ study's own, by the same calls without a server.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,9 +38,9 @@ from surepath import Study, connect, families
 SIGMA = 0.1
 
 
-def started(folder: Path) -> tuple[Any, str, str]:
+def started(folder: Path, *options: str) -> tuple[Any, str, str]:
     """Start a server on a free port; returns its process, address and write token."""
-    command = [sys.executable, "-m", "surepath", "serve", str(folder / "study.db"), "--port", "0", "--json"]
+    command = [sys.executable, "-m", "surepath", "serve", str(folder / "study.db"), "--port", "0", "--json", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     lines = []
@@ -45,17 +50,76 @@ def started(folder: Path) -> tuple[Any, str, str]:
     return process, printed["address"], printed["write_token"]
 
 
-def client(address: str, token: str, end: float, seed: int, times: dict[str, list[float]]) -> None:
-    """Ask and tell until the time is up."""
+def client(address: str, token: str, end: float, seed: int, times: list[float]) -> None:
+    """Tell and ask until the time is up."""
     study = connect(address, token)
     rng = np.random.default_rng(seed)
+    trial = study.ask()
     while time.monotonic() < end:
         begun = time.perf_counter()
-        trial = study.ask()
-        asked = time.perf_counter()
-        study.tell(trial, 0.5 + SIGMA * rng.standard_normal(len(trial.path)))
-        times["ask"].append(asked - begun)
-        times["tell"].append(time.perf_counter() - asked)
+        _, trial = study.tell_and_ask(trial, 0.5 + SIGMA * rng.standard_normal(len(trial.path)))
+        times.append(time.perf_counter() - begun)
+    study.cancel(trial)
+
+
+# Optuna's storage proxy, in a process of its own: python -c OPTUNA_SERVER FILE PORT
+OPTUNA_SERVER = """
+import sys, optuna
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+place = optuna.storages.RDBStorage(f"sqlite:///{sys.argv[1]}")
+optuna.create_study(storage=place, study_name="bench")
+optuna.storages.run_grpc_storage_proxy(place, host="localhost", port=int(sys.argv[2]))
+"""
+
+
+def optuna_rate(folder: Path, clients: int, seconds: float) -> list[float] | None:
+    """Measure asks and tells through Optuna's gRPC storage proxy; None where it cannot be installed."""
+    packages = str(folder / "packages")
+    if importlib.util.find_spec("grpc") is None or importlib.util.find_spec("google.protobuf") is None:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", packages]
+        if subprocess.run([*command, "grpcio", "protobuf", "typing_extensions"], check=False).returncode:
+            return None
+        sys.path.append(packages)
+        importlib.invalidate_caches()
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), packages])}
+    command = [sys.executable, "-c", OPTUNA_SERVER, str(folder / "optuna.db"), str(port)]
+    server = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    times: list[float] = []
+    try:
+        end = time.monotonic() + 60
+        while socket.socket().connect_ex(("127.0.0.1", port)) and time.monotonic() < end:
+            time.sleep(0.2)
+        time.sleep(1.0)
+
+        def work(seed: int) -> None:
+            place = optuna.storages.GrpcStorageProxy(host="localhost", port=port)
+            study = optuna.load_study(
+                study_name="bench", storage=place, sampler=optuna.samplers.RandomSampler(seed=seed)
+            )
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                begun = time.perf_counter()
+                trial = study.ask()
+                for step in range(8):
+                    trial.suggest_categorical(str(step), [0, 1, 2, 3])
+                study.tell(trial, 0.5)
+                times.append(time.perf_counter() - begun)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(clients)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    finally:
+        server.kill()
+        server.wait()
+    return times
 
 
 def watch(address: str, token: str, events: list[int]) -> None:
@@ -168,12 +232,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--processes", type=int, default=1)
     wanted = parser.parse_args(arguments if arguments is not None else [])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         instance = families.chain(8, 4, seed=0, sigma=SIGMA)
         Study.create(instance.mdp, f"sqlite:///{folder / 'study.db'}", epsilon=1e-3, delta=0.1, sigma=SIGMA).close()
-        process, address, token = started(folder)
+        process, address, token = started(folder, "--processes", str(wanted.processes))
         try:
             study = connect(address, token)
             study.cancel(study.ask())  # kernels are loaded; a trial left open would hold up the learner
@@ -181,7 +246,7 @@ def main(arguments: list[str] | None = None) -> None:
             with Study.create(instance.mdp, place, epsilon=1e-3, delta=0.1, sigma=SIGMA) as local:
                 compare_connections(address, token, process.pid, local, wanted.rounds)
             compare_reads(address, token)
-            times: dict[str, list[float]] = {"ask": [], "tell": []}
+            times: list[float] = []
             events: list[int] = []
             threading.Thread(target=watch, args=(address, token, events), daemon=True).start()
             begun = time.monotonic()
@@ -195,21 +260,29 @@ def main(arguments: list[str] | None = None) -> None:
             for one in clients:
                 one.join()
             spent = time.monotonic() - begun
-            show(wanted.clients, spent, times, events)
+            page = sum(events) / spent / 1000
+            print(f"\n{wanted.clients} clients for {spent:.0f} s on SQLite, one page open ({page:.1f} kB/s)")
+            show("surepath", spent, times)
+            record("told and asked over HTTP, a second", len(times) / spent, "a second", "at least 200")
+            record(
+                "told and asked over HTTP, 99th of a hundred", 1000 * float(np.percentile(times, 99)), "ms", "below 60"
+            )
         finally:
             process.terminate()
             process.wait()
+        others = optuna_rate(folder, wanted.clients, wanted.seconds)
+        if not others:
+            print("Optuna's gRPC storage proxy: its packages (grpcio, protobuf) are missing and cannot be installed")
+            return
+        show("Optuna, gRPC", wanted.seconds, others)
+        record("Optuna's gRPC proxy, asked and told, a second", len(others) / wanted.seconds, "a second")
+        record("Optuna's gRPC proxy, 99th of a hundred", 1000 * float(np.percentile(others, 99)), "ms")
 
 
-def show(clients: int, spent: float, times: dict[str, list[float]], events: list[int]) -> None:
-    """Print the rates of many clients."""
-    print(f"\n{clients} clients for {spent:.0f} s on SQLite, one page open ({sum(events) / spent / 1000:.1f} kB/s)")
-    print(f"{'':8}{'a second':>10}{'median ms':>12}{'99th ms':>10}")
-    for verb, seconds in times.items():
-        half, most = np.percentile(seconds, [50, 99]) * 1000
-        print(f"{verb:8}{len(seconds) / spent:>10.0f}{half:>12.1f}{most:>10.1f}")
-        record(f"{verb} over HTTP, {clients} clients", len(seconds) / spent, "a second")
-        record(f"{verb} over HTTP, 99th of a hundred", most, "ms")
+def show(what: str, spent: float, times: list[float]) -> None:
+    """Print the rate of many clients: trials told, with the next one in hand."""
+    half, most = np.percentile(times, [50, 99]) * 1000
+    print(f"{what:14}{len(times) / spent:>8.0f} a second, median {half:.1f} ms, 99th of a hundred {most:.1f} ms")
 
 
 if __name__ == "__main__":

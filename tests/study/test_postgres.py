@@ -17,8 +17,8 @@ from surepath.errors import StorageError
 from surepath.study.storage import Storage
 from surepath.study.tables import TransientError, storage_error
 from tests.cli.shell import SOURCE
+from tests.documents import blocks
 from tests.study.postgres import Server, free_port
-from tests.web.guide import GRANTS, READER_GRANTS
 from tests.web.proxies import pgbouncer
 from tests.web.site import new_study, score
 
@@ -110,7 +110,8 @@ def test_the_size_of_the_pool_is_set_in_the_address(postgres: str) -> None:
 def test_workers_need_no_more_than_the_documented_privileges(postgres: str) -> None:
     new_study(postgres, trials=3, sigma=5.0).close()
     run_sql(postgres, "DROP ROLE IF EXISTS surepath_worker", "DROP ROLE IF EXISTS surepath_reader")
-    run_sql(postgres, *GRANTS, *READER_GRANTS)
+    (guide,) = [block.body for block in blocks() if block.document == "docs/team.md" and block.language == "sql"]
+    run_sql(postgres, *filter(str.strip, guide.split(";")))
     worker = Study.load(postgres.replace("surepath@", "surepath_worker@"))
     trial = worker.ask()
     worker.tell(trial, score(trial.plan))

@@ -5,12 +5,10 @@ And what is never shown: secrets of addresses, tokens.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 import logging
 import os
-import pickle
 import random
 import signal
 import socket
@@ -35,7 +33,6 @@ from surepath import MDP, Study
 from surepath._text import hidden
 from surepath.cli.study import page_links as lines
 from surepath.errors import (
-    BudgetError,
     ConflictError,
     RewardError,
     SettingError,
@@ -248,17 +245,6 @@ def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None
     assert remote._repr_html_().replace(site.url, storage.shown) == local._repr_html_()
 
 
-def test_a_budget_is_kept_over_http(site: Site) -> None:
-    steps = {"chunk": ["256", "512"], "model": ["small", "large"]}
-    mdp = MDP.from_steps(steps, sigma=0.1, costs={"model": {"small": 1.0, "large": 2.0}})
-    Study.create(mdp, site.app.state.studies.storage, "priced", epsilon=0.1, delta=0.1)
-    remote = surepath.connect(site.url, WRITE, "priced")
-    assert len(remote.ask(10, budget=4.0)) < 5
-    with pytest.raises(BudgetError):
-        remote.ask(budget=4.0)
-    assert remote.spent == remote.status().spent == 0.0
-
-
 def test_a_client_waits_for_a_trial_that_somebody_forgot(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "CHECK_EVERY", 0.05)
     study = new_study(site.app.state.studies.storage, "forgotten")
@@ -460,16 +446,6 @@ def test_a_process_that_is_killed_and_started_again_is_found_again(tmp_path: Pat
     assert answers == ["told"]
 
 
-def test_copies_have_connections_of_their_own(site: Site) -> None:
-    study = surepath.connect(site.url, WRITE, "endless")
-    for twin in (copy.deepcopy(study), pickle.loads(pickle.dumps(study))):
-        assert twin.ask(worker="twin").worker == "twin"
-        assert twin._server._client() is not study._server._client()
-        assert twin.url == study.url
-        twin.close()
-    study.close()
-
-
 class Slow:
     """A server that answers a path with that path, or as it is told; the first one late."""
 
@@ -653,3 +629,34 @@ def test_tokens_that_were_given_are_not_printed(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="the address of a server is one such as") as refused:
         surepath.connect(f"http://me:{SECRET}@127.0.0.1:8700/#token={SECRET}")
     assert SECRET not in shown_by(refused.value)
+
+
+def test_telling_and_asking_in_one_request(tmp_path: Path) -> None:
+    """As tell and ask do, repeated after a lost answer too; and the number of another plan's trial is refused."""
+    twins: list[Any] = [new_study("memory"), None]
+    mine = new_study(database(tmp_path))
+    with served(database(tmp_path)) as site:
+        twins[1] = surepath.connect(site.url, WRITE)
+        for study in twins:
+            rng = np.random.default_rng(1)
+            trial = study.ask()
+            while trial is not None:
+                scores = np.array(score(trial.plan)) + 0.1 * rng.standard_normal(3)
+                told, following = study.tell_and_ask(trial, scores, request=f"after {trial.number}")
+                assert told == "told"
+                again = study.tell_and_ask(trial, scores, request=f"after {trial.number}")
+                assert (again[0], again[1] and again[1].number) == ("repeated", following and following.number)
+                trial = following
+        assert twins[1].digest == twins[0].digest
+        assert mine.done
+        assert twins[1]._call("enough") == {"enough": False}
+        twins[1].close()
+        endless = new_study(database(tmp_path), "endless", epsilon=1e-9, sigma=5.0)
+        with surepath.connect(site.url, WRITE, "endless") as study:
+            study.enqueue({"chunk": "256", "retriever": "bm25", "answer": "small"})
+            study.enqueue({"chunk": "512", "retriever": "bm25", "answer": "small"})
+            trial, other = study.ask(2)
+            with pytest.raises(StudyError, match="trial 1"):
+                study.tell(replace(trial, path=other.path), SCORES)  # as after a backup was restored
+            assert study.tell(trial, SCORES) == "told"
+        endless.close()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import configparser
 import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,6 +31,7 @@ from surepath.web.access import open_access
 from surepath.web.live import AWAY
 from surepath.web.server import Sparing
 from tests.cli.test_serve import running
+from tests.documents import blocks
 from tests.study.postgres import Server
 from tests.web.proxies import nginx
 from tests.web.site import READ, WRITE, Site, database, large_mdp, new_study, score, served
@@ -282,9 +286,38 @@ def test_page_stream_and_workers_pass_through_nginx_under_a_path(tmp_path: Path,
 
 def proxied(upstream: str) -> str:
     """The location of the guide, before a server of these tests."""
-    text = Path("docs/team.md").read_text("utf-8")
-    location = text[text.index("location /team/plans/") :].partition("```")[0]
-    return location.replace("http://127.0.0.1:8700", upstream)
+    return guide("nginx").replace("http://127.0.0.1:8700", upstream)
+
+
+def guide(language: str) -> str:
+    """The only block of the guide for teams in a language."""
+    (found,) = [block.body for block in blocks() if block.document == "docs/team.md" and block.language == language]
+    return found
+
+
+def test_the_unit_and_the_container_of_the_guide_start_a_healthy_server(tmp_path: Path) -> None:
+    """Their commands, with other places for the files and the port."""
+    (tmp_path / "tokens").write_text(guide("text"))
+    new_study(database(tmp_path))
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment, method-assign]
+    unit.read_string(guide("ini"))
+    from_unit = shlex.split(unit["Service"]["ExecStart"])
+    container = guide("dockerfile")
+    from_container = json.loads(container[container.index("ENTRYPOINT") :].partition(" ")[2])
+    assert container.index("USER surepath") < container.index("ENTRYPOINT")
+    for command in (from_unit, from_container):
+        assert os.path.basename(command[0]) == "surepath"
+        arguments = [str(tmp_path / "tokens") if one.endswith("/tokens") else one for one in command[2:]]
+        with served_by_command(tmp_path, *arguments) as (process, address):
+            port = address.rstrip("/").rpartition(":")[2]
+            check = json.loads(re.findall(r"HEALTHCHECK CMD (.*)", container)[0])
+            subprocess.run([sys.executable, *[one.replace("8700", port) for one in check[1:]]], check=True)
+            token = guide("text").split()[2]
+            asked = httpx.get(f"http://127.0.0.1:{port}/api/session", headers={"Authorization": f"Bearer {token}"})
+            assert asked.json()["role"] == "write"
+            os.kill(process.pid, signal.SIGHUP)  # what ExecReload sends
+            assert unit["Service"]["ExecReload"] == "/bin/kill -HUP $MAINPID"
 
 
 def test_forwarded_addresses_are_believed_from_the_named_proxy_alone(

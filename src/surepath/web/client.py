@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from surepath.study.telling import Result
 
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
-SERVER_PATIENCE = 60.0  # seconds for which a server that does not answer is tried again
+SERVER_PATIENCE = 600.0  # seconds for which a server, or its database, that does not answer is tried again
+FIRST_PATIENCE = 60.0  # before it has answered for the first time
 TIMEOUT = 60.0  # seconds for one answer
 LONGEST_IDLE = KEEP_ALIVE - 1.0  # seconds; a server must not close a connection just as a request goes out
 LONGEST_REQUEST_PAUSE = 5.0
@@ -277,8 +278,29 @@ class RemoteStudy:
         self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
     ) -> str:
         """Report a trial's rewards; see Study.tell."""
-        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "baseline": plain(baseline)}
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "path": _played(trial)}
+        body["baseline"] = plain(baseline)
         return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
+
+    def tell_and_ask(
+        self,
+        trial: Trial | int,
+        rewards: Any,
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+        attended: bool = False,
+    ) -> tuple[str, Trial | None]:
+        """Report a trial's rewards and ask for the next one, in one request; see Study.tell_and_ask."""
+        who = self.worker if worker is None else worker
+        ask = {"worker": who, "request": _key(request), "budget": budget, "attended": attended}
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        body |= {"path": _played(trial), "ask": ask}
+        found = self._call(f"trials/{trial_number(trial)}/tell", body)
+        return str(found["outcome"]), None if found["next"] is None else self._trial(found["next"])
 
     def fail(
         self,
@@ -291,7 +313,8 @@ class RemoteStudy:
         baseline: Any = None,
     ) -> str:
         """Report that a trial failed; see Study.fail."""
-        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries, "baseline": plain(baseline)}
+        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries, "path": _played(trial)}
+        body["baseline"] = plain(baseline)
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
@@ -364,7 +387,7 @@ class RemoteStudy:
         if time.monotonic() < self._next_check:
             return self._enough
         self._next_check = time.monotonic() + CHECK_EVERY
-        self._enough = self.status().enough
+        self._enough = bool(self._call("enough")["enough"])
         return self._enough
 
     def _numbers_of(self, request: str) -> list[int]:
@@ -389,7 +412,7 @@ class Server:
             raise SettingError("the token of a server is printable ASCII text")
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._local = is_loopback(parts.hostname or "")
-        self._token, self._patience = token, patience
+        self._token, self._patience, self._answered = token, patience, False
         self._kept: tuple[int, Any] | None = None  # the process that opened the connections, and httpx's client
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -434,7 +457,8 @@ class Server:
         if data is not None:
             options |= {"content": data, "headers": {"Content-Type": "application/json"}}
             options["timeout"] = TIMEOUT + len(data) / SLOWEST
-        end, pause, tries = time.monotonic() + self._patience, 0.05, 0
+        patience = self._patience if self._answered else min(self._patience, FIRST_PATIENCE)
+        end, pause, tries = time.monotonic() + patience, 0.05, 0
         while True:
             reason: Exception
             tries += 1
@@ -442,6 +466,7 @@ class Server:
             try:
                 answer = client.request(method, f"{self.url}/api/{verb}", **options)
                 if answer.is_success:
+                    self._answered = True
                     return answer
                 reason, again = raised(answer), answer.status_code in BUSY_STATUSES
             except RuntimeError:
@@ -515,6 +540,10 @@ class ExportedLog:
     def queue(self, limit: int) -> list[QueueRow]:
         """Return up to `limit` waiting plans, the next one first."""
         return self._queue[:limit]
+
+
+def _played(trial: Trial | int) -> list[int] | None:
+    return [int(arc) for arc in trial.path] if isinstance(trial, Trial) else None
 
 
 def _key(request: str | None) -> str:

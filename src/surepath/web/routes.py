@@ -29,8 +29,9 @@ from surepath._checks import plain
 from surepath._version import __version__
 from surepath.study.forecast import forecast as make_forecast
 from surepath.study.status import points_of, thin
+from surepath.study.study import Study
 from surepath.study.telling import Result
-from surepath.study.trial import SETTLED
+from surepath.study.trial import SETTLED, Trial
 from surepath.web.access import READ, WRITE, Access
 from surepath.web.live import MOST_STREAMS, BusyError, NotFound, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
@@ -178,28 +179,35 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Ask(Body):
-    """Ask for trials; the same request key again gives the same trials."""
+class Report(Body):
+    """What is reported of a trial beside its scores."""
 
-    n: int = Field(default=1, ge=1, le=MOST_ASKED_PER_REQUEST)
+    cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
+    tries: int = Field(default=1, ge=1, description="How often it was begun.")
+    path: list[int] | None = Field(default=None, description="What was played, to be compared with what was asked.")
+    baseline: float | list[float] | None = Field(default=None, description="What each score counts less.")
+
+
+class AskOne(Body):
+    """Ask for one trial; the same request key again gives the same one."""
+
     worker: str = "web"
     request: str | None = None
     budget: float | None = Field(default=None, gt=0, description="What the study may spend in all.")
     attended: bool = Field(default=False, description="Whether the lease is renewed while the trial runs.")
 
 
-class Report(Body):
-    """What is reported of a trial beside its scores."""
+class Ask(AskOne):
+    """Ask for trials; the same request key again gives the same trials."""
 
-    cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
-    tries: int = Field(default=1, ge=1, description="How often it was begun.")
-    baseline: float | list[float] | None = Field(default=None, description="What each score counts less.")
+    n: int = Field(default=1, ge=1, le=MOST_ASKED_PER_REQUEST)
 
 
 class Tell(Report):
-    """Report scores: one per step, in order or by step."""
+    """Report scores: one per step, in order or by step; `ask` asks for the next trial in the same request."""
 
     rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
+    ask: AskOne | None = None
 
 
 class Fail(Report):
@@ -292,6 +300,12 @@ def status(at: Chosen) -> Any:
     """Return what is proven now, and who works on it."""
     with at.synced() as still, still.storage.reading(still.name) as log:
         return page_status(still, still._fold, log)
+
+
+@reading.get("/enough")
+def enough(at: Chosen) -> dict[str, bool]:
+    """Return whether what was reported suffices, perhaps once earlier trials are settled: then ask for no more."""
+    return {"enough": at.study._holds()}
 
 
 @reading.get("/problem")
@@ -453,34 +467,42 @@ def certificate(at: Chosen) -> JSONResponse:
 @writing.post("/ask")
 def ask(at: Chosen, who: Writer, body: Ask) -> Any:
     """Assign the next trials."""
-    trials = at.study.ask(**body.model_dump())
+    return {"trials": [assigned(at.study, trial) for trial in at.study.ask(**body.model_dump())]}
+
+
+def played(study: Study, number: int, path: list[int] | None) -> Trial | int:
+    """Return a trial as it was played: after a backup was restored, its number may be another one's."""
+    return number if path is None else Trial(number, {}, study.mdp.check_path(path), 0.0, "", "", ())
+
+
+def assigned(study: Study, trial: Trial) -> dict[str, Any]:
+    """Return a trial as whoever runs it needs it."""
     return {
-        "trials": [
-            {
-                "number": trial.number,
-                "plan": plain(trial.plan),
-                "path": trial.path.tolist(),
-                "known": at.study.mdp.unscored[trial.path].tolist(),
-                "lease_until": trial.lease_until,
-                "source": trial.source,
-                "worker": trial.worker,
-                "cases": list(trial.cases),
-            }
-            for trial in trials
-        ]
+        "number": trial.number,
+        "plan": plain(trial.plan),
+        "path": trial.path.tolist(),
+        "known": study.mdp.unscored[trial.path].tolist(),
+        "lease_until": trial.lease_until,
+        "source": trial.source,
+        "worker": trial.worker,
+        "cases": list(trial.cases),
     }
 
 
 @writing.post("/trials/{number}/tell")
 def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
-    """Report the scores of a trial."""
-    return {"outcome": at.study.tell(number, **body.model_dump())}
+    """Report the scores of a trial, and ask for the next one where that is wanted."""
+    trial, report = played(at.study, number, body.path), body.model_dump(exclude={"ask", "path"})
+    if body.ask is None:
+        return {"outcome": at.study.tell(trial, **report)}
+    told, following = at.study.tell_and_ask(trial, **report, **body.ask.model_dump())
+    return {"outcome": told, "next": following and assigned(at.study, following)}
 
 
 @writing.post("/trials/{number}/fail")
 def fail(at: Chosen, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
     """Report that a trial failed."""
-    return {"outcome": at.study.fail(number, **body.model_dump())}
+    return {"outcome": at.study.fail(played(at.study, number, body.path), **body.model_dump(exclude={"path"}))}
 
 
 @writing.post("/trials/{number}/renew")

@@ -141,15 +141,19 @@ class Bets:
 
     def add(self, done: Round, fit: Fit) -> None:
         """Take in a finished round: predict its scores, then learn from them."""
-        start = not self.parts
-        guess = self.predictor.in_order(done) if start else self.predictor.frozen(done.paths)
-        self.predictor.learn(done, guess)
-        chosen = np.clip(guess[self.predictor.model(start)], CLIP if start else 0.0, 1 - CLIP if start else 1.0)
-        self.parts.append(self._rows(done, fit, chosen, start))
+        self.parts.append(self._rows(done, fit, self.guess(done, fit), not self.parts))
         self.effects.append(fit.effect)
         first = np.concatenate([[0], np.cumsum([len(part.plays) for part in self.parts])])
         joined = [np.concatenate(columns, axis=-1) for columns in list(zip(*self.parts))[1:]]
         self.rows = Rows(first.astype(np.int64), *(np.ascontiguousarray(column) for column in joined))
+
+    def guess(self, done: Round, fit: Fit) -> FloatArray:
+        """Predict the scores of a round from what precedes each, float [n, B], and learn from them."""
+        start = not self.parts
+        guess = self.predictor.in_order(done) if start else self.predictor.frozen(done.paths)
+        self.predictor.learn(done, guess)
+        edge = CLIP if start else 0.0
+        return np.asarray(np.clip(guess[self.predictor.model(start)], edge, 1 - edge))
 
     def _rows(self, done: Round, fit: Fit, guess: FloatArray, start: bool) -> Rows:
         plans, which = np.unique(done.paths, axis=0, return_inverse=True)
@@ -186,10 +190,21 @@ class Bets:
             down,
         )
 
-    def bounds(self, prior: Prior, incumbent: IntArray, paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
-        """Compute D and G of paths against the incumbent; with `single` of excursions."""
+    def weights_of(self, z: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
+        """Return the weight a_j of a round for differences z, and the sum of its scores' absolute weights."""
+        rows = self.parts[j]
+        g = z @ rows.weight
+        tau = (g**2 * rows.plays).sum(axis=1)
+        reach = np.where(g > 0, g * rows.up, -g * rows.down).max(axis=1)
+        unit = np.tile(self.blocks.unit, len(rows.plays) // len(self.blocks.unit))
+        return 1 / np.maximum(reach, PART * tau), np.abs(g * rows.plays / unit).sum(axis=1)
+
+    def bounds(
+        self, prior: Prior, incumbent: IntArray, paths: IntArray, single: bool, rounds: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute D and G of paths against the incumbent, from the first `rounds`; with `single` of excursions."""
         assert self.rows is not None
-        effect = np.stack(self.effects)
+        effect = np.stack(self.effects[:rounds])
         return bet_bounds(
             self.blocks, prior, self.rows, effect, self.tilts, self.weights, self.delta, incumbent, paths, int(single)
         )

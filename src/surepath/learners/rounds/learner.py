@@ -42,7 +42,9 @@ from surepath.learners.rounds.bound import (
 from surepath.learners.rounds.check import Verdict, judge
 from surepath.learners.rounds.design import plan_round
 from surepath.learners.rounds.fit import Blocks, Fit, Round, blocks_of, coordinates, fit_round, stages_scored
+from surepath.learners.rounds.misfit import FitTest, absolute_weights, gap_with_misfit
 from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.watch import Finding
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, step_in_words, step_number
 
@@ -160,6 +162,7 @@ class Rounds(Learner):
         self._moments: FloatArray | None = None
         self._stacked: tuple[Entries, Evidence] | None = None
         self._bets = Bets(self._blocks, self.bound, self.delta) if self.noise == "range" else None
+        self._fit_test = FitTest(mdp, self._blocks, 0.5 if self.noise == "range" else 1.0)
         self._open: BoolArray = np.ones(mdp.n_arcs, dtype=np.bool_)
         self._incumbent = best_path(mdp, np.zeros(mdp.n_arcs))
         self._verdict: Verdict | None = None
@@ -407,13 +410,13 @@ class Rounds(Learner):
         self._stacked = None
         if self._bets is not None:
             self._bets.add(done, self._fits[-1])
+        if self.noise != "gaussian":
+            self._fit_test.add(done, self._fits[-1])
 
     def _check(self) -> None:
         """Find the incumbent; eliminate, bound its gap, stop where that is proven."""
         pooled = np.sum([fit.n * fit.effect for fit in self._fits], axis=0)
         self._incumbent = best_path(self.mdp, np.where(self._open, pooled, -np.inf))
-        scatter = max(float(np.ptp(done.scores, axis=0).max()) for done in self._history)
-        slack = ROUNDING * self.mdp.horizon * scatter * float(self._blocks.unit.max())
         self._verdict = judge(
             self.mdp,
             self._blocks,
@@ -422,7 +425,7 @@ class Rounds(Learner):
             self._bounds,
             self._prior,
             self.epsilon,
-            slack,
+            self._slack(),
             self._additive if "additive_weight" in self.bound else None,
         )
         self._effect[:, self._open] = self._verdict.effect[:, self._open]
@@ -431,6 +434,11 @@ class Rounds(Learner):
         self._proven[key] = min(self._proven.get(key, np.inf), self._verdict.gap)
         if self._proven[key] <= self.epsilon:
             self._settle(self._proven[key])
+
+    def _slack(self) -> float:
+        """Bound what rounding can have done to a bound."""
+        scatter = max(float(np.ptp(done.scores, axis=0).max()) for done in self._history)
+        return ROUNDING * self.mdp.horizon * scatter * float(self._blocks.unit.max())
 
     def _additive(self, active: BoolArray) -> Additive:
         """Make the additive bound over these arcs."""
@@ -441,8 +449,14 @@ class Rounds(Learner):
 
     def _bounds(self, paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
         """Compute D and G of paths against the incumbent; with `single` of excursions."""
+        return self._bounds_of(self._incumbent, paths, single, len(self._fits))
+
+    def _bounds_of(
+        self, incumbent: IntArray, paths: IntArray, single: bool, rounds: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute D and G from the first rounds."""
         if self._bets is not None:
-            return self._bets.bounds(self._prior, self._incumbent, paths, single)
+            return self._bets.bounds(self._prior, incumbent, paths, single, rounds)
         if self._stacked is None:
             table = np.zeros(0)
             if self.noise == "gaussian":
@@ -450,7 +464,15 @@ class Rounds(Learner):
             weights = self.delta * np.array(self.bound["weights"])
             entries = Entries(self._scale, np.array(self.bound["trials"]), np.log(1 / weights), table)
             self._stacked = entries, evidence_of(self._fits)
-        return pair_bounds(self._blocks, self._prior, *self._stacked, self._incumbent, paths, int(single))
+        entries, seen = self._stacked
+        some = Evidence(seen.effect[:rounds], seen.spread[:rounds])
+        return pair_bounds(self._blocks, self._prior, entries, some, incumbent, paths, int(single))
+
+    def _weights_of(self, z: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
+        """Return the weight of round j for differences z, and the sum of its scores' absolute weights."""
+        if self._bets is not None:
+            return self._bets.weights_of(z, j)
+        return absolute_weights(self._blocks, self._history[j], self._fits[j], z)
 
     # What is known ---------------------------------------------------------------------------------------------
 
@@ -465,6 +487,21 @@ class Rounds(Learner):
 
     def _gap(self) -> float:
         return self._proven.get(self._incumbent.tobytes(), float("inf"))
+
+    @locked
+    def certified_gap(self, gamma: float = 0.0) -> float:
+        """Return a proven bound on how far `recommend()` is from the best; it changes at the ends of rounds only.
+
+        Args:
+            gamma: How far the value of any plan may be from the sum of its options' effects.
+        """
+        return super().certified_gap() if gamma == 0 else gap_with_misfit(self, gamma)
+
+    @locked
+    def findings(self) -> list[Finding]:
+        """Return what the scores say against effects that add up; a finding never changes the stop."""
+        found = self._fit_test.finding()
+        return [] if found is None else [found]
 
     @property
     def means(self) -> FloatArray:
@@ -516,7 +553,7 @@ class Rounds(Learner):
         if snapshot["problem"] != self.mdp.content_hash:
             raise SettingError("the snapshot was taken on another problem: the graphs differ")
         mine, theirs = self.settings(), snapshot["settings"]
-        for key in sorted({*mine, *theirs}):
+        for key in sorted({*mine, *theirs}, key=lambda key: (key == "bound", key)):
             if mine.get(key) != theirs.get(key):
                 raise SettingError(
                     f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}"

@@ -1,0 +1,285 @@
+"""Plans with one score at the end: trials of Rounds, beside one look, one option per plan and step scores; errors.
+
+`python -m benchmarks.bench_ends [part ...]`, parts as in PARTS. delta = 0.1. Means are uniform on [0, 1] and noise is
+Gaussian in the first table; "one look" is the optimal design of proven size, "plan" is WholePlan, "step" Challenger
+with a score for every step whose noises add up to the same. Figures are geometric means over instances. Rows with
+epsilon 0 take instances whose best plan leads by 0.045. In the second table scores lie in [0, 1]: "known" is told their
+standard deviation, a yardstick and not always a valid sigma, "learned" knows the range alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from tests.learners.rounds import worlds
+
+from benchmarks.record import record
+from surepath import Gaussian, Instance, Rounds, simulate
+from surepath.kernels.sweeps import reality_of
+from surepath.learners.rounds.betting import Bets
+from surepath.learners.rounds.bound import scale_of
+from surepath.learners.rounds.fit import blocks_of
+from surepath.model.paths import values_through
+
+FIRST_SEED, INSTANCES = 1000, 10
+LEAD = 0.045
+Make = Callable[[int, float], Instance]
+FREE53: Make = lambda seed, sigma: worlds.free(5, 3, seed, sigma)  # noqa: E731
+FREE84: Make = lambda seed, sigma: worlds.free(8, 4, seed, sigma)  # noqa: E731
+CHAIN53: Make = lambda seed, sigma: worlds.chain(5, 3, seed, sigma)  # noqa: E731
+CHAIN84: Make = lambda seed, sigma: worlds.chain(8, 4, seed, sigma)  # noqa: E731
+LAYERED: Make = lambda seed, sigma: worlds.layered(4, 3, 10, seed, sigma)  # noqa: E731
+# name, instance, sigma, epsilon, trials of the first prototype, whether to try one option per plan
+ROWS: list[tuple[str, Make, float, float, float, bool]] = [
+    ("free 5x3", FREE53, 0.5, 0.0, 1039, True),
+    ("free 5x3", FREE53, 1.0, 0.3, 1012, True),
+    ("free 5x3", FREE53, 0.5, 0.3, 253, True),
+    ("free 8x4", FREE84, 0.5, 0.0, 3262, False),
+    ("free 8x4", FREE84, 1.0, 0.4, 1780, False),
+    ("free 8x4", FREE84, 0.5, 0.4, 450, True),
+    ("chain 5x3", CHAIN53, 0.5, 0.0, 959, True),
+    ("chain 5x3", CHAIN53, 0.5, 0.3, 605, True),
+    ("chain 8x4", CHAIN84, 0.5, 0.0, 3198, False),
+    ("chain 8x4", CHAIN84, 0.5, 0.5, 1149, False),
+    ("S4 A3 H10", LAYERED, 0.5, 0.0, 3963, False),
+    ("S4 A3 H10", LAYERED, 0.5, 0.5, 1188, False),
+]
+LAWS: list[tuple[str, worlds.Scores, float, tuple[float, float]]] = [
+    ("beta, sd .05", worlds.beta(0.05), 0.05, (0.03, 0.04)),
+    ("mean of 20 answers", worlds.answers(20), 0.1, (0.03, 0.04)),
+    ("beta, sd .1", worlds.beta(0.1), 0.1, (0.03, 0.04)),
+    ("beta, sd .2", worlds.beta(0.2), 0.2, (0.06, 0.08)),
+    ("binary", worlds.answers(1), 0.45, (0.1, 0.1)),
+]
+
+
+def mean(values: list[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def instances(make: Make, sigma: float, epsilon: float) -> list[Instance]:
+    """Take the first instances, those of a clear lead where epsilon is 0."""
+    found, seed = [], FIRST_SEED
+    while len(found) < INSTANCES:
+        instance = make(seed, sigma)
+        seed += 1
+        through = values_through(instance.mdp, instance.gains)
+        through[instance.best_path()] = -np.inf
+        if epsilon > 0 or instance.optimal_return - through.max() >= LEAD:
+            found.append(instance)
+    return found
+
+
+def largest_pair(instance: Instance, sigma: float) -> float:
+    """Compute the largest variance of a pair of plans under one play of the optimal design, over pairs of nodes."""
+    mdp = instance.mdp
+    scale = scale_of(mdp, blocks_of(mdp, np.full(1, sigma)))
+    value = np.zeros((mdp.n_nodes + 1, mdp.n_nodes + 1))
+    for h in range(mdp.horizon - 1, -1, -1):
+        arcs = np.arange(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+        fresh = np.full_like(value, -np.inf)
+        for e in arcs:
+            for f in arcs:
+                i, j = mdp.source[e], mdp.source[f]
+                here = 0.0 if e == f else scale.arc[e] + scale.arc[f]
+                here -= scale.node[i] + scale.node[j] if i != j else 0.0
+                fresh[i, j] = max(fresh[i, j], here + value[mdp.target[e], mdp.target[f]])
+        value = fresh
+    return float(value[0, 0])
+
+
+def trials() -> None:
+    """Print the table of trials with a known sigma."""
+    print("problem, sigma, epsilon       | rounds (prototype) | wrong | one look |    plan | step | plan / rounds")
+    for name, make, sigma, epsilon, before, plans in ROWS:
+        there = instances(make, sigma, epsilon)
+        spec = {"name": "Rounds", "epsilon": epsilon, "delta": 0.1}
+        ours = [simulate(spec, one, 4, 1) for one in there]
+        tau = mean([found.mean_tau() for found in ours])
+        wrong = sum(int((~found.correct).sum()) for found in ours)
+        horizon, log_plans = there[0].mdp.horizon, there[0].mdp.log_paths
+        look = float("nan")
+        if epsilon > 0:
+            look = mean([2 * largest_pair(one, sigma) * (log_plans + np.log(10)) / epsilon**2 for one in there])
+        by_plan = float("nan")
+        if plans:
+            one_option = {"name": "WholePlan", "epsilon": epsilon, "delta": 0.1, "widths": "mixture"}
+            some = there if there[0].mdp.n_paths < 1000 else there[:2]
+            by_plan = mean([simulate(one_option, one, 1, 1).mean_tau() for one in some])
+        steps = [Instance(one.mdp, Gaussian(one.means, sigma / np.sqrt(horizon))) for one in there]
+        step = mean([simulate({**spec, "name": "Challenger"}, one, 3, 1).mean_tau() for one in steps])
+        d = Rounds(there[0].mdp, 1.0, 0.1, 1.0).d
+        print(
+            f"{name:10} {sigma:4g} {epsilon:5g} d={d:2}       | {tau:7.0f} ({before:5.0f}) "
+            f"{tau / before:4.2f} | {wrong:5} | {look:8.0f} | {by_plan:7.0f} | {step:4.0f} | {by_plan / tau:5.1f}",
+            flush=True,
+        )
+        record(
+            f"{name}, sigma {sigma:g}, epsilon {epsilon:g}: trials over the prototype's", tau / before, "x", "<= 1.15x"
+        )
+
+
+def learned() -> None:
+    """Print the table of trials where only the range of scores is known."""
+    print("problem, law, epsilon                  | known | learned | ratio | wrong")
+    for name, make, which in (("free 5x3", FREE53, 0), ("free 8x4", FREE84, 1), ("chain 5x3", CHAIN53, 0)):
+        for law_name, law, sd, epsilons in LAWS:
+            epsilon, taus, wrong = epsilons[which], ([], []), 0
+            for seed in range(FIRST_SEED, FIRST_SEED + INSTANCES):
+                instance = make(seed, 1.0)
+                effect = worlds.in_range(instance)
+                for of, noise in ((taus[0], {"sigma": sd}), (taus[1], {"reward_range": (0, 1)})):
+                    runs = [
+                        worlds.play(Rounds(instance.mdp, epsilon, 0.1, **noise, seed=run), effect, law, run)
+                        for run in range(2)
+                    ]
+                    of.append(float(np.mean([run.episodes for run in runs])))
+                    best = effect[instance.best_path()].sum()
+                    wrong += sum(best - effect[run.recommend()].sum() > epsilon for run in runs)
+            known, own = mean(taus[0]), mean(taus[1])
+            print(
+                f"{name:10} {law_name:20} {epsilon:5g} | {known:5.0f} | {own:7.0f} | {own / known:5.2f} | {wrong}",
+                flush=True,
+            )
+            target = "<= 4x" if sd == 0.05 else "<= 1.5x" if sd == 0.1 else ""
+            record(f"{name}, {law_name}: range learned over known sd", own / known, "x", target)
+
+
+def shifted(sigma: float, size: float) -> worlds.Scores:
+    """Gaussian scores with an offset of its own for every round, of `size` sigmas."""
+
+    def draw(value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        common = size * sigma * rng.normal()
+        return np.asarray(value + sigma * rng.normal(size=len(value)) + common)
+
+    return draw
+
+
+def offsets() -> None:
+    """Print what offsets of 10 sigma a round cost: nothing."""
+    print("problem, sigma, epsilon | without | with offsets of 10 sigma a round | ratio")
+    for name, make, sigma, epsilon in (("free 8x4", FREE84, 0.5, 0.4), ("chain 5x3", CHAIN53, 0.5, 0.3)):
+        found: list[list[float]] = [[], []]
+        for instance in instances(make, sigma, epsilon):
+            for shift in (0, 1):
+                taus = []
+                for run in range(4):
+                    learner = Rounds(instance.mdp, epsilon, 0.1, sigma, seed=run)
+                    taus.append(worlds.play(learner, instance.means, shifted(sigma, 10 * shift), run).episodes)
+                found[shift].append(float(np.mean(taus)))
+        ratio = mean(found[1]) / mean(found[0])
+        print(
+            f"{name:10} {sigma:g} {epsilon:g} | {mean(found[0]):6.0f} | {mean(found[1]):6.0f} | {ratio:.3f}", flush=True
+        )
+        record(f"{name}: trials with offsets of 10 sigma over without", ratio, "x", "1x")
+
+
+def errors(runs: int = 4000) -> None:
+    """Print how often bounds are violated, and mutants of them."""
+    deltas, rng = [0.1, 0.5, 0.9], np.random.default_rng(5)
+    print(f"known sigma, {runs} runs a cell: the best option is ever proven worse, at delta 0.1, 0.5, 0.9")
+    for options, rounds, mutant in (
+        (2, 60, ""),
+        (2, 60, "mixture"),
+        (2, 60, "pooled"),
+        (60, 15, ""),
+        (60, 15, "prior"),
+    ):
+        count = runs if not mutant else runs // 8
+        rates = [
+            np.mean([worlds.union_violated(d, options, rounds, rng, mutant) for _ in range(count)]) for d in deltas
+        ]
+        shown = " / ".join(f"{rate:.3f}" for rate in rates)
+        print(f"{options:3} options, {mutant or 'as it is':10} | {shown}", flush=True)
+        record(f"{options} options, {mutant or 'as it is'}: violations at delta 0.1", float(rates[0]))
+    print(f"range alone, {runs} runs a cell: the bound of one pair is ever violated in 40 rounds")
+    for law_name, law in (("losses .05", worlds.losses(0.05)), ("binary", worlds.answers(1))):
+        for kind in (Bets, worlds.OwnScore, worlds.InSample):
+            count = runs if kind is Bets else runs // 8
+            hits = np.mean([worlds.pair_violated(kind, law, deltas, 2, 40, rng) for _ in range(count)], axis=0)
+            print(f"{law_name:11} {kind.__name__:10} | {' / '.join(f'{rate:.3f}' for rate in hits)}", flush=True)
+            record(f"{law_name}, {kind.__name__}: violations at delta 0.1", float(hits[0]))
+
+
+def answers(runs: int = 1000) -> None:
+    """Print how often answers are wrong where every wrong plan lies just outside epsilon."""
+    print(f"wrong answers of {runs} runs, gap .31, epsilon .3, sigma 1, at delta 0.1, 0.5, 0.9")
+    for name, base in (("free 4x3", worlds.free(4, 3, 0, 1.0)), ("chain 4x2", worlds.chain(4, 2, 0, 1.0))):
+        means = np.zeros(base.mdp.n_arcs)
+        means[base.best_path()] = 0.31
+        near = worlds.noisy_at_the_end(base.mdp, means, 1.0)
+        spec = {"name": "Rounds", "epsilon": 0.3}
+        found = [simulate({**spec, "delta": delta}, near, runs, 3) for delta in (0.1, 0.5, 0.9)]
+        print(f"{name:10} | {' / '.join(str(int((~one.correct).sum())) for one in found)}", flush=True)
+
+
+def optuna() -> None:
+    """Print what Optuna's TPE finds with as many trials as Rounds took."""
+    try:
+        import optuna as other
+    except ImportError:
+        print("Optuna is not installed: pip install optuna")
+        return
+    other.logging.set_verbosity(other.logging.ERROR)
+    print(
+        "free 8x4, sigma .5, epsilon .4: mean regret, plans within epsilon; TPE plays its trials and returns its best"
+    )
+    ours, theirs = [], []
+    for seed, instance in enumerate(instances(FREE84, 0.5, 0.4)):
+        learner = Rounds(instance.mdp, 0.4, 0.1, 0.5, seed=seed)
+        worlds.play(learner, instance.means, lambda value, rng: value + 0.5 * rng.normal(size=len(value)), seed)
+        ours.append(instance.regret_of(learner.recommend()))
+        rng = np.random.default_rng(seed)
+
+        def score(trial: other.Trial, instance: Instance = instance, rng: np.random.Generator = rng) -> float:
+            start = instance.mdp.stage_arc
+            arcs = [start[h] + trial.suggest_categorical(str(h), [0, 1, 2, 3]) for h in range(8)]
+            return float(instance.means[arcs].sum() + 0.5 * rng.normal())
+
+        study = other.create_study(direction="maximize", sampler=other.samplers.TPESampler(seed=seed))
+        study.optimize(score, n_trials=learner.episodes)
+        start = instance.mdp.stage_arc
+        theirs.append(instance.regret_of(np.array([start[h] + study.best_params[str(h)] for h in range(8)])))
+    for name, regrets in (("Rounds", ours), ("Optuna TPE", theirs)):
+        within = sum(regret <= 0.4 for regret in regrets)
+        print(f"{name:10} | {np.mean(regrets):.3f} | {within} of {len(regrets)}", flush=True)
+        record(f"{name}: mean regret at equal budget", float(np.mean(regrets)))
+
+
+def seconds() -> None:
+    """Print the computing time of 12 steps x 10 options, 10^12 plans."""
+    run = np.array([1.0])
+    for seed in range(FIRST_SEED, FIRST_SEED + 3):
+        instance = worlds.free(12, 10, seed, 0.5)
+        learner, begun = Rounds(instance.mdp, 1.0, 0.1, 0.5), time.process_time()
+        found = learner._run(reality_of(instance), np.random.default_rng(seed), 10**6, run)
+        spent = time.process_time() - begun
+        print(f"free 12x10, sigma .5, epsilon 1: {found.tau[0]} trials, {spent:.1f} s of computing", flush=True)
+        if seed > FIRST_SEED:  # the first compiles
+            record("free 12x10: seconds of computing", spent, "s", "< 5 s")
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "trials": trials,
+    "learned": learned,
+    "offsets": offsets,
+    "errors": errors,
+    "answers": answers,
+    "optuna": optuna,
+    "seconds": seconds,
+}
+
+
+def main(chosen: list[str] | None = None) -> None:
+    """Print the parts chosen, all by default."""
+    for name in chosen or PARTS:
+        print(f"-- {name}", flush=True)
+        PARTS[name]()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
