@@ -352,9 +352,13 @@ class Learner(ABC):
 
     def fresh(self, epsilon: float) -> Learner:
         """Return a learner like this one that has seen nothing, with another epsilon."""
+        return type(self)(self.mdp, **self._settings_of_twin(epsilon))
+
+    def _settings_of_twin(self, epsilon: float) -> dict[str, Any]:
+        """Return the arguments of a learner like this one, functions as they are, with another epsilon."""
         settings = {**self.settings(), "epsilon": epsilon}
         del settings["name"]
-        return type(self)(self.mdp, **settings)
+        return settings | {name: getattr(self, name) for name in settings if hasattr(getattr(self, name), "reference")}
 
     def settings(self) -> dict[str, Any]:
         """Return all that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules.

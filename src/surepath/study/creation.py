@@ -203,10 +203,11 @@ def new_record(
         spec["sigma"] = sigma
     elif found.instance is not None and "sigma" not in spec and found.mdp.noise_missing("") is not None:
         spec["sigma"] = found.instance.sigma.tolist()
-    named = next((key for key, value in spec.items() if isinstance(value, SamplingRule)), None)
+    named = next((key for key, value in spec.items() if isinstance(value, SamplingRule) or callable(value)), None)
     if named is not None:
+        rule = getattr(spec[named], "__name__", f"{type(spec[named]).__name__}()")
         raise SettingError(
-            f"a study is kept as text, and {named}={type(spec[named]).__name__}() is a rule written in Python; "
+            f"a study is kept as text, and {named}={rule} is a rule written in Python; "
             f"name a rule, or use the learner itself (ask and tell)"
         )
     text = problem_text(found.mdp)
