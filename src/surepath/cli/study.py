@@ -331,6 +331,8 @@ def _fact_in_words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
+        if key in ("plan", "scores"):
+            return ", ".join(f"{shown(step)}={shown(item)}" for step, item in value.items())
         return "".join(
             f"\n  {shown(key)}: {_setting_in_words(item)}" for key, item in value.items() if item is not None
         )
