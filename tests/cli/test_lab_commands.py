@@ -58,22 +58,6 @@ def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
     assert "runs are stored; play the others with" in CliRunner().invoke(app, report).stdout
 
 
-def test_check_lists_cells_and_runs_nothing(spec: Path) -> None:
-    shown = CliRunner().invoke(app, ["experiment", "run", str(spec), "--check"])
-    assert "chain-v1/n3k2/seed7 | max-diameter | delta 0.1" in shown.stdout
-    assert "spec: 2 cells of 3 runs each" in shown.stdout
-    told = json.loads(CliRunner().invoke(app, ["experiment", "run", str(spec), "--check", "--json"]).stdout)
-    assert len(told["cells"]) == 2
-    assert list(spec.parent.iterdir()) == [spec]
-    assert CliRunner().invoke(app, ["experiment", "run", str(spec)]).exit_code == 2
-
-
-def test_a_bad_back_end_is_named(spec: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["experiment", "run", str(spec), "--out", str(tmp_path), "--backend", "rai"])
-    assert isinstance(result.exception, SettingError)
-    assert "backend 'rai' is not known (did you mean \"ray\"?)" in str(result.exception)
-
-
 # surepath plot: a picture for a study, a certificate, a problem, an experiment; and what is refused, in words ---------
 
 pytest.importorskip("polars")

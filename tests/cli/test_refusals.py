@@ -120,30 +120,6 @@ def test_absurd_settings_end_in_words(words: list[str], code: int) -> None:
         assert len(str(result.exception)) < 700
 
 
-def test_a_warning_is_one_line_without_the_place_in_the_source(tmp_path: Path) -> None:
-    steps = {"model": ["短", "large"]}
-    text = {"format": "surepath-problem", "version": 1, "sigma": 1, "steps": steps}
-    (tmp_path / "p.json").write_text(json.dumps(text))
-    done = process("show", "p.json", "--draw", "p.png", folder=tmp_path)
-    assert done.stderr.startswith("warning: the font of pictures lacks letters")
-    assert done.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize(("no_color", "red"), [("1", False), ("", True)])
-def test_messages_have_no_colour_where_the_user_wants_none(tmp_path: Path, no_color: str, red: bool) -> None:
-    """On a terminal, that is: a pseudo-terminal takes its place."""
-    ours, theirs = os.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "NO_COLOR": no_color}
-    words = [sys.executable, "-m", "surepath", "show", "nothing.json"]
-    with os.fdopen(ours, "rb") as reader:
-        done = subprocess.run(words, stderr=theirs, env=environment, cwd=tmp_path, check=False)
-        os.close(theirs)
-        said = reader.read1(1000).decode()  # type: ignore[attr-defined]
-    assert done.returncode == 3
-    assert "error: there is no file nothing.json" in said
-    assert ("\x1b[31m" in said) == red
-
-
 # Commands among hostile files: nothing is imported from the working directory, names are escaped ----------------------
 
 SCRIPT = "import sys; sys.path.pop(0); from surepath.cli.main import run; sys.argv[0] = 'surepath'; run()"

@@ -23,7 +23,7 @@ from surepath.experiments.drawing import (
     picture_bytes,
     picture_file,
 )
-from surepath.experiments.report import rate_cells, report_data, write_report
+from surepath.experiments.report import report_data, write_report
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare
@@ -64,17 +64,6 @@ def test_every_name_can_be_imported_and_an_unknown_one_is_refused() -> None:
     assert dir(plots) == plots.__all__
     with pytest.raises(AttributeError, match="no attribute 'draw_nothing'"):
         plots.draw_nothing
-
-
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_letters_that_the_font_lacks_are_said_once(tmp_path: Path, ending: str) -> None:
-    figure = new_figure(1.0)
-    figure.add_subplot().set_title("\U000f0000 \U000f0001 \U000f0000 plain")
-    with pytest.warns(UserWarning, match="font") as found:
-        plots.save(figure, tmp_path / f"p.{ending}")
-    assert [str(one.message).partition(" (")[0] for one in found] == [
-        "the font of pictures lacks letters of these names"
-    ]
 
 
 def test_every_kind_of_series_is_drawn() -> None:
@@ -222,22 +211,3 @@ def test_the_numbers_are_those_of_the_rows(folder: Path) -> None:
     assert len(made.findings) == 2
     assert made.findings[1].startswith("max-diameter, delta 0.1: 0 wrong of 10 runs at worst (95 % interval 0.00% to")
     assert made.findings[1].endswith("within what delta allows")
-
-
-def test_runs_that_are_missing_are_said(folder: Path, tmp_path: Path) -> None:
-    import shutil
-
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
-    next((copy / "rows").glob("*.parquet")).unlink()
-    assert "runs are stored; play the others with" in report_data(copy).findings[0]
-
-
-def test_too_many_wrong_answers_are_reported(folder: Path) -> None:
-    from dataclasses import replace
-
-    import polars
-
-    made = report_data(folder)
-    changed = made.rates.with_columns(polars.Series("chance", [0.001, 1.0, 1.0, 1.0]))
-    assert [row[-1] for row in rate_cells(replace(made, rates=changed))[1]] == ["no", "yes", "yes", "yes"]

@@ -16,7 +16,7 @@ from surepath import families, simulate
 from surepath.errors import SettingError
 from surepath.experiments.runner import LocalBackend, run
 from surepath.experiments.spec import Spec, Task
-from surepath.experiments.store import Store, read, scan
+from surepath.experiments.store import Store, read
 from surepath.model.text_files import PARTIAL_ENDING
 from surepath.simulation.simulate import Results
 from tests.experiments.specs import MAX_DIAMETER, small
@@ -44,16 +44,6 @@ def test_rows_are_those_of_simulate(tmp_path: Path) -> None:
     assert part["path"].to_list() == alone.path.tolist()
     assert '"sampling": "max-diameter"' in part["settings"][0]
     assert part["version"].unique().to_list() == [alone.settings["version"]]
-
-
-def test_a_learner_that_does_not_share_runs_has_a_cell_per_epsilon(tmp_path: Path) -> None:
-    alone = {**MAX_DIAMETER, "share": False}
-    run(Spec.from_dict(small()), tmp_path / "a", workers=1)
-    run(Spec.from_dict(small(learners=[alone])), tmp_path / "b", workers=1)
-    columns = ["instance", "run", "epsilon", "tau", "gap"]
-    shared = read(tmp_path / "a").filter(learner="max-diameter").select(columns).sort(columns)
-    assert read(tmp_path / "b")["cell"].n_unique() == 4
-    assert read(tmp_path / "b").select(columns).sort(columns).equals(shared)
 
 
 def test_rows_of_one_label_are_never_taken_for_those_of_another(tmp_path: Path) -> None:
@@ -124,18 +114,6 @@ def test_a_folder_keeps_one_experiment(tmp_path: Path) -> None:
         run(Spec.from_dict(small()), tmp_path, resume=True)
     assert sorted(tmp_path.rglob("*.parquet")) == before
     assert read(tmp_path).height == 40
-
-
-def test_an_empty_folder_is_no_experiment(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"holds no experiment: there is no experiment\.json in it"):
-        read(tmp_path)
-    spec = Spec.from_dict(small())
-    Store(tmp_path).open(spec, spec.cells(), resume=False)
-    with pytest.raises(SettingError, match="holds no rows yet"):
-        scan(tmp_path)
-    (tmp_path / "experiment.json").write_text("{")
-    with pytest.raises(SettingError, match="is damaged"):
-        read(tmp_path)
 
 
 def test_a_long_cell_is_written_while_it_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,14 +193,3 @@ def test_ctrl_c_does_not_wait_for_a_long_run(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "go on with --resume" in said
-
-
-def test_multiples_of_the_gap_are_kept_as_they_were_written(tmp_path: Path) -> None:
-    values = small(epsilons_per_gap=[10.0, 8.35, 9.15], runs=2)
-    del values["epsilons"]
-    run(Spec.from_dict(values), tmp_path, workers=1)
-    frame = read(tmp_path)
-    assert frame["epsilon_per_gap"].unique().sort().to_list() == [8.35, 9.15, 10.0]
-    for part in frame.partition_by("instance"):
-        ratio = part["epsilon"] / part["epsilon_per_gap"]
-        assert ratio.max() == pytest.approx(ratio.min())

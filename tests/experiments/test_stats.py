@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest
 
 from surepath.errors import SettingError
 from surepath.experiments.report import comparison_cells, markdown_table, overview_cells
@@ -16,16 +16,13 @@ from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import (
     compare,
-    failure_rates,
     mean_interval,
     permutation_test,
     rate_interval,
     ratio_interval,
-    too_often,
 )
 from surepath.experiments.store import read
 from tests.experiments.specs import small
-from tests.plots.worlds import runs
 
 polars: Any = pytest.importorskip("polars")
 
@@ -168,33 +165,3 @@ def test_the_interval_is_that_of_clopper_and_pearson(wrong: int, trials: int) ->
     theirs: Any = binomtest(wrong, trials).proportion_ci(0.9, method="exact")
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
     assert ours.value == wrong / trials
-
-
-@pytest.mark.parametrize("truth", [0.01, 0.1, 0.5])
-def test_the_interval_of_a_rate_covers_it_as_often_as_it_says(truth: float) -> None:
-    inside = 0.0
-    for wrong in range(41):
-        found = rate_interval(wrong, 40)
-        inside += binom.pmf(wrong, 40, truth) * (found.low <= truth <= found.high)
-    assert inside >= 0.95
-
-
-def test_only_runs_that_stopped_by_themselves_can_be_wrong() -> None:
-    rows = runs(
-        tau=[1, 2, 3, 4, 5],
-        censored=[False, True, False, False, False],
-        correct=[False, False, True, True, False],
-        instance=["p", "p", "p", "q", "q"],
-        epsilon=[1.0, 1.0, 1.0, 1.0, 2.0],
-    )
-    found = failure_rates(rows)
-    counts = found.select("epsilon", "runs", "stopped", "wrong", "rate").rows()
-    assert counts == [(1.0, 4, 3, 1, 0.25), (2.0, 1, 1, 1, 1.0)]
-    assert found["chance"].to_list() == pytest.approx([1 - 0.9**4, 0.1])
-    assert too_often(found).to_list() == [False, False]
-
-
-def test_too_many_wrong_answers_are_found_out() -> None:
-    wrong = failure_rates(runs(tau=[1] * 20, correct=[False] * 8 + [True] * 12))
-    assert wrong["chance"][0] == pytest.approx(binom.sf(7, 20, 0.1))
-    assert too_often(wrong).to_list() == [True]

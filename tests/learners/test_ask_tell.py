@@ -153,14 +153,6 @@ def test_a_gap_of_exactly_epsilon_stops() -> None:
     assert not strict.stopped
 
 
-def test_a_tie_stays() -> None:
-    """Without noise the upper and the lower value of two equal actions meet exactly: both stay."""
-    learner = EPRL(MDP.from_arrays([[[0, 0, 0]]]), 0.0, 0.1, sigma=0.0, sampling="max-diameter", elimination="both")
-    for arc, reward in [(0, 0.5), (1, 0.5), (2, 0.25)]:
-        learner.tell([arc], [reward])
-    assert learner.active.tolist() == [True, True, False]
-
-
 def test_unvisited_arcs_come_first_most_of_them_on_one_path() -> None:
     mdp = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 0], [0, 0]]])
     learner = EPRL(mdp, 0.0, 0.1, 1.0, sampling="max-diameter")
@@ -171,12 +163,6 @@ def test_unvisited_arcs_come_first_most_of_them_on_one_path() -> None:
         seen |= set(path)
         learner.tell(path, [0.0, 0.0])
     assert seen == set(range(mdp.n_arcs))
-
-
-def test_whole_plan_refuses_too_many_plans() -> None:
-    mdp = families.chain(steps=8, options=4).mdp
-    with pytest.raises(SettingError, match="the graph has 65536 plans and WholePlan lists them all, at most 1000"):
-        WholePlan(mdp, 0.1, 0.1, 1.0, max_plans=1000)
 
 
 def test_whole_plan_counts_any_path_that_is_told() -> None:
@@ -191,15 +177,6 @@ def test_whole_plan_counts_any_path_that_is_told() -> None:
     while not learner.stopped:
         learner.tell(learner.ask(), [0.5, 0.5, 0.5])
     assert learner.stop_reason == "gap"
-
-
-@pytest.mark.parametrize(("cls", "options"), LEARNERS, ids=NAMES)
-def test_settings_rebuild_the_learner(cls: Any, options: dict[str, Any]) -> None:
-    mdp = families.paper_random(seed=1).mdp
-    learner = cls(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), **options)
-    again = learner.fresh(0.5)
-    assert again.settings() == learner.settings()
-    assert again.ask().tolist() == learner.ask().tolist()
 
 
 def test_choosing_beside_other_plays_leaves_no_trace() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surepath import EPRL, Challenger, check_rule, families, simulate
-from surepath.errors import PathError, SettingError
+from surepath.errors import SettingError
 from surepath.learners.base import Learner
 from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, View
 from surepath.learners.per_arc.state import copies
@@ -151,11 +151,6 @@ def test_bad_rules_are_found_out(rule: object, message: str) -> None:
     assert "(graph " in str(caught.value)
 
 
-def test_only_rules_are_checked() -> None:
-    with pytest.raises(SettingError, match="check_rule needs a SamplingRule, EliminationRule or StoppingRule, not str"):
-        check_rule("max-diameter")  # type: ignore[arg-type]
-
-
 class Fails(Return, StoppingRule):
     """Works as an elimination rule, and raises in either role once it is told to."""
 
@@ -235,12 +230,6 @@ def test_a_rule_that_draws_takes_its_chances_from_the_learners_seed(kind: type[L
     assert len({str(plays(seed)) for seed in range(5)}) > 1
 
 
-def test_thompson_sampling_passes_the_check_and_ends_with_both_learners() -> None:
-    played = check_rule(Thompson(), graphs=12)
-    assert played["ends"]["Challenger"] > 0
-    assert played["ends"]["EPRL"] > 0
-
-
 def test_challenger_takes_a_rule_of_ones_own() -> None:
     instance = families.chain(steps=3, options=3, seed=1, sigma=0.1)
     learner = Challenger(instance.mdp, 0.2, 0.1, 0.1, sampling=Thompson())
@@ -258,9 +247,3 @@ def test_challenger_takes_a_rule_of_ones_own() -> None:
         learner.snapshot()
     with pytest.raises(SettingError, match=r"sampling must be an object of your rule, Thompson\(\), not the class"):
         Challenger(instance.mdp, 0.2, 0.1, 0.1, sampling=Thompson)  # type: ignore[arg-type]
-
-
-def test_challenger_refuses_what_is_no_path() -> None:
-    learner = Challenger(families.chain(steps=2, options=2, sigma=0.1).mdp, 0.2, 0.1, 0.1, sampling=NotAPath())
-    with pytest.raises(PathError):
-        learner.ask()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from surepath import BPIUCRL, EPRL, MDP, Challenger, Drawn, Gaussian, Instance, 
 from surepath.errors import RewardError, SettingError
 from surepath.learners.base import Learner
 from surepath.learners.own_rules import SamplingRule, View
-from surepath.learners.watch import Watch
 
 # Answers that are called proven are: where rounding, ties, one path left or copies could spoil the proof --------------
 
@@ -41,19 +39,6 @@ def test_a_known_best_path_is_not_lost_by_rounding(sampling: str) -> None:
             learner.tell([0, 2, 3], [0.0, -1.0, 0.0])
         assert learner.active.all()
         assert not learner.stopped
-
-
-def test_arcs_without_noise_stay_on_their_best_path() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(60):
-        mdp = MDP.from_arrays(rng.integers(2, size=(5, 2, 2)))
-        instance = Instance(mdp, Gaussian(rng.integers(1, 10, mdp.n_arcs) / 10, 0.0))
-        learner = EPRL(mdp, 0.0, 0.1, 0.0, sampling="max-coverage")
-        while not learner.stopped and learner.episodes < 60:
-            path = learner.ask()
-            learner.tell(path, instance.means[path])
-        assert instance.regret_of(learner.recommend()) < 1e-9
-        assert learner.active[instance.best_path()].all()
 
 
 def test_one_path_left_is_the_answer_of_the_cautious_rule_too() -> None:
@@ -133,13 +118,6 @@ def test_an_answer_is_right_or_wrong_whatever_the_scale(scale: float) -> None:
     found = simulate({"name": "Challenger", "epsilon": 0.0, "delta": 0.1}, instance, 5, 0,
                      budget=3000)  # fmt: skip
     assert found.correct.tolist() == (instance.gains[found.path].sum(axis=1) > scale * (1 / 3 - 1e-4)).tolist()
-
-
-def test_states_out_of_reach_count_in_s_times_a() -> None:
-    mdp = MDP.from_arrays(np.zeros((3, 2, 2), dtype=int))
-    assert mdp.sizes == (2, 2)
-    assert EPRL(mdp, 0.1, 0.1, 1.0, schedule="every-sa", sampling="max-diameter").rules.every == 4
-    assert pickle.loads(pickle.dumps(mdp)).sizes == (2, 2)
 
 
 def uneven(ratio: float, horizon: int) -> tuple[Instance, float]:
@@ -237,13 +215,3 @@ def test_an_exclusion_is_judged_anew() -> None:
     alone.tell([0], [1.0])
     assert learner.stopped == alone.stopped
     assert learner.certified_gap() == pytest.approx(alone.certified_gap(), rel=1e-2)
-
-
-def test_rounding_of_exact_rewards_is_no_finding() -> None:
-    mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
-    watch = Watch(mdp, np.zeros(4))
-    for first in (0.0, 0.1 + 0.2 - 0.3):
-        watch.observe(np.array([0, 2]), np.array([first, 0.7]))
-    assert watch.findings() == []
-    watch.observe(np.array([0, 2]), np.array([0.1, 0.7]))
-    assert [found.kind for found in watch.findings()] == ["exact"]

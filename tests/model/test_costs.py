@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP, Bernoulli, Bounded, Challenger, Empirical, Gaussian, Instance, simulate
+from surepath import MDP, Bernoulli, Bounded, Challenger, Empirical, Gaussian, Instance
 from surepath.errors import ProblemError
 from surepath.kernels.sweeps import reality_of
 from surepath.model.files import load_problem, parse_json_problem, problem_text, save_problem
@@ -115,14 +115,6 @@ def test_compiled_draws_are_the_scores_less_their_costs(law: str, direction: str
         assert gain[0] == pytest.approx(mdp.sign * score - 0.5 * cost[arc], abs=1e-12)
 
 
-def test_simulated_runs_judge_by_worth() -> None:
-    mdp = MDP.from_arrays(np.zeros((1, 1, 2), dtype=int)).with_costs([0.0, 1.0], 0.5)
-    instance = Instance(mdp, Gaussian([0.4, 0.6], 0.1))  # the dearer option has the larger score and the smaller worth
-    result = simulate({"name": "Challenger", "epsilon": 0.1, "delta": 0.1}, instance, runs=20, seed=1)
-    assert result.correct.all()
-    assert (result.path[:, 0] == 0).all()
-
-
 def test_steps_have_costs_by_option_or_by_step_and_whole_plans_their_sum() -> None:
     mdp = MDP.from_steps(STEPS, sigma=0.1, costs=COSTS, cost_weight=0.5)
     assert mdp.cost is not None
@@ -205,9 +197,3 @@ def test_a_column_cost_beside_means_or_a_weight_is_a_known_cost(tmp_path: Path) 
 def test_costs_that_make_no_sense_are_refused(make: Any, words: str) -> None:
     with pytest.raises(ProblemError, match=words):
         make()
-
-
-def test_a_weight_that_is_no_number_is_refused_in_a_csv(tmp_path: Path) -> None:
-    (tmp_path / "p.csv").write_text("# cost_weight: much\nstate,action,next_state,cost\na,x,,1\n")
-    with pytest.raises(ProblemError, match=r"p.csv, line 1: cost_weight is a number of at least 0, .* not 'much'"):
-        MDP.load(tmp_path / "p.csv")

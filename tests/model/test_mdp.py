@@ -73,16 +73,6 @@ def test_bad_tables_are_refused_in_words(arguments: dict, message: str) -> None:
         MDP.from_arrays(**arguments)
 
 
-def test_unknown_arc_names_what_there_is() -> None:
-    mdp = MDP.from_arrays([[[0, 0]]])
-    with pytest.raises(ProblemError, match="has no option 5; it has: 0, 1"):
-        mdp.arc(0, 0, 5)
-
-
-def test_the_last_stages_targets_are_ignored() -> None:
-    assert MDP.from_arrays([[[0, 99]]]) == MDP.from_arrays([[[0, 0]]])
-
-
 def test_an_mdp_never_changes() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
     with pytest.raises(AttributeError, match="an MDP never changes: 'horizon' cannot be set; build another MDP"):
@@ -157,13 +147,3 @@ def test_best_path_and_regret_match_enumeration(world: MDP, seed: int, kind: str
     for path, value in returns.items():
         assert instance.value_of(path) == pytest.approx(value)
         assert instance.regret_of(path) == pytest.approx(abs(best - value))
-
-
-def test_instances_of_equal_content_are_equal() -> None:
-    mdp = MDP.from_arrays([[[0, 0]]])
-    one, two = Instance(mdp, Gaussian([0.1, 0.2])), Instance(mdp, Gaussian(np.array([0.1, 0.2])))
-    assert one == two
-    assert hash(one) == hash(two)
-    assert one != Instance(mdp, Gaussian([0.1, 0.3]))
-    with pytest.raises(ValueError, match="read-only"):
-        one.means[0] = 1.0

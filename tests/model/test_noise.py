@@ -33,12 +33,6 @@ def test_a_file_with_means_and_no_noise_is_refused(fields: dict[str, Any]) -> No
     )
 
 
-def test_a_graph_alone_loads_and_says_what_it_lacks() -> None:
-    mdp = parse_json_problem(problem()).mdp
-    assert np.isnan(mdp.declared_sigma).all()
-    assert "Challenger: the noise of the scores is not declared" in str(mdp.noise_missing("Challenger"))
-
-
 def test_a_caller_may_stand_in_for_what_the_file_leaves_open() -> None:
     bare = parse_problem_text(problem(edges=MEANS), "p.json", sigma=0.5)
     assert bare.instance is not None
@@ -52,15 +46,6 @@ def test_a_caller_may_stand_in_for_what_the_file_leaves_open() -> None:
     assert table.mdp.declared_sigma.tolist() == [2.0]
     with pytest.raises(ProblemError, match=re.escape("p.json: sigma must be 0 or more, not -1")):
         parse_problem_text(problem(edges=MEANS), "p.json", sigma=-1.0)
-
-
-@pytest.mark.parametrize("kind", ["steps", "routes"])
-@pytest.mark.parametrize("suffix", ["json", "csv"])
-def test_starters_declare_their_noise(kind: str, suffix: str) -> None:
-    from importlib import resources
-
-    text = resources.files("surepath.model").joinpath(f"examples/starter_{kind}.{suffix}").read_text("utf-8")
-    assert parse_problem_text(text, f"p.{suffix}").mdp.noise_missing("x") is None
 
 
 SMALL = "sigma must be 0 or at least 1e-100, since its square would be lost to rounding"

@@ -103,18 +103,6 @@ def test_costs_are_turned_inside_and_only_there() -> None:
     assert sample_of(instance, 0, 1) == [-3.0]
 
 
-def test_means_as_a_table_of_stages_states_and_actions() -> None:
-    table = np.arange(12.0).reshape(3, 2, 2)
-    mdp = MDP.from_arrays(np.zeros((3, 2, 2), int))
-    assert Instance(mdp, Gaussian(table)).means.tolist() == [0, 1, 4, 5, 8, 9]
-
-
-def test_a_users_function_is_declared_and_kept() -> None:
-    instance = Instance(TWO, Drawn(lambda arc, rng: float(arc), means=[0.0, 1.0], sigma=0.2))
-    assert instance.law.draw is not None
-    assert instance.law.draw(1, np.random.default_rng(0)) == 1.0
-
-
 BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Gaussian([0.1, float("nan")]), "means must be finite; option 1 of step 0 (state 0) has a value"),
     (lambda: Gaussian([0.1]), "means must have one value per arc, shape (2,); got (1,)"),

@@ -13,7 +13,6 @@ from surepath import EPRL, MDP, Challenger, families, plots
 from surepath.errors import CertificateError, ProblemError, SettingError
 from surepath.experiments.drawing import OTHER, OUT, PLAN, picture_bytes
 from surepath.plots import draw_graph, graph_layout, save
-from surepath.plots.studies import Challenge, Challenges, Difference
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 # Pictures of a study: every number in them is one that the learner, the log or the certificate has --------------------
@@ -36,25 +35,6 @@ def test_visits_are_counted_by_option_and_the_plan_comes_first_among_equals() ->
         ("a", "y", 2), ("a", "x", 1), ("a", "z", 0), ("b", "u", 2), ("b", "v", 1),
     ]  # fmt: skip
     assert [row.option for row in rows if row.chosen] == ["y", "u"]
-
-
-def test_visits_are_summed_over_the_states_in_which_an_option_is_taken() -> None:
-    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, sigma=0.1)
-    learner = Challenger(mdp, epsilon=0.01, delta=0.1)
-    for plan in ({"a": "x", "b": "u"}, {"a": "y", "b": "u"}, {"a": "y", "b": "v"}):
-        learner.tell(mdp.path(plan), [0.5, 0.5])
-    found = {(row.step, row.option): row.visits for row in plots.visits_data(learner)}
-    assert found == {("a", "y"): 2, ("a", "x"): 1, ("b", "u"): 2, ("b", "v"): 1}
-
-
-def test_more_options_than_are_shown_are_summed_up_and_the_plan_stays() -> None:
-    learner = small_learner()
-    rows = [row for row in plots.visits_data(learner, most=1) if row.step == "a"]
-    assert [(row.option, row.visits, row.chosen) for row in rows] == [("y", 2, True), ("2 others", 1, False)]
-    learner.tell([0, 3], [0.2, 0.5])
-    learner.tell([0, 3], [0.2, 0.5])
-    rows = [row for row in plots.visits_data(learner, most=1) if row.step == "a"]
-    assert [(row.option, row.visits, row.chosen) for row in rows] == [("y", 2, True), ("2 others", 3, False)]
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
@@ -106,21 +86,6 @@ def test_challengers_are_those_of_the_learner() -> None:
         assert [one.step for one in rival.differs] == steps
     axis = plots.draw_challengers(data).axes[0]
     assert sorted(text.get_text() for text in axis.texts) == sorted(one.options for one in data.rivals)
-
-
-def test_a_challenger_that_costs_more_is_estimated_worse_when_costs_are_minimized() -> None:
-    data = plots.challengers_data(told_study(12, direction="minimize"))
-    assert data.rivals
-    assert all(one.estimate <= 0 for one in data.rivals)
-
-
-def test_a_challenger_is_named_by_the_options_it_takes_elsewhere() -> None:
-    differs = [Difference("a", "x", "y", 1, 2, False), Difference("b", "u", "u", 1, 2, True)]
-    assert Challenge([0, 3], differs, -0.1, 0.2).words == "a=x"
-    assert Challenge([0, 3], differs, -0.1, 0.2).options == "x"
-    assert Challenge([0, 3], differs[1:], -0.1, 0.2).words == "b=u"
-    line = plots.draw_challengers(Challenges([], 0.0, 0.1)).axes[0]
-    assert [text.get_text() for text in line.texts] == ["no challengers to name"]
 
 
 def test_a_certificate_shows_what_the_study_knew() -> None:

@@ -57,28 +57,6 @@ def test_an_export_makes_the_same_study(
     assert made.learner.excluded.tolist() == study.learner.excluded.tolist()
 
 
-def test_the_next_plan_is_the_same(tmp_path: Path) -> None:
-    study = new_study(epsilon=1e-3)
-    study.optimize(scores, n_trials=9)
-    study.ask(2)
-    study.enqueue({"model": "small", "prompt": "long"})
-    study.export(tmp_path / "log.jsonl")
-    made = Study.from_export(tmp_path / "log.jsonl", "memory", name="again")
-    assert made.name == "again"
-    assert [trial.plan for trial in made.ask(5)] == [trial.plan for trial in study.ask(5)]
-    assert [row[:3] for row in made._read(lambda log: log.trials(1, 99))] == [
-        row[:3] for row in study._read(lambda log: log.trials(1, 99))
-    ]
-
-
-def test_a_study_of_that_name_is_not_replaced(tmp_path: Path) -> None:
-    study = eventful()
-    study.export(tmp_path / "log.jsonl")
-    with pytest.raises(StudyError, match="already exists"):
-        Study.from_export(tmp_path / "log.jsonl", study.storage)
-    assert len(study) > 5
-
-
 def _change(lines: list[str], at: int, **changes: Any) -> list[str]:
     return [*lines[:at], json.dumps({**json.loads(lines[at]), **changes}), *lines[at + 1 :]]
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from surepath import MDP, Study
 from surepath.cli.main import app
-from surepath.errors import RewardError, StudyError
+from surepath.errors import RewardError
 from surepath.study.pilot import SIGMA_FACTOR, Pilot, pilot_paths, read_pilot
 from surepath.study.sheets import read_past
 from tests.strategies import mdps
@@ -59,13 +59,6 @@ def test_what_a_sigma_cannot_describe_is_reported() -> None:
     trials = [(path, [0.0, 0.01 * (i % 3)]) for i, path in enumerate(pilot_paths(STEPS, 10))]
     trials[7] = (trials[7][0], [0.0, 5.0])
     assert any("heavy tails" in words for words in read_pilot(STEPS, trials).warnings)
-
-
-def test_too_little_gives_no_suggestion() -> None:
-    assert read_pilot(STEPS, [([0, 2], [1.0, 2.0])]).sigma is None
-    assert read_pilot(STEPS, [([0, 2], [1.0]), ([0, 2], [3.0])]).steps[0].deviation == pytest.approx(np.sqrt(2))
-    with pytest.raises(StudyError, match="holds no scores yet"):
-        read_pilot(STEPS, [])
 
 
 def test_a_pilot_by_hand_and_by_command_becomes_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,19 +33,6 @@ def test_a_status_is_printed_in_words() -> None:
     assert lines[3].endswith(", wrong with probability 0.1 at most: done")
 
 
-def test_nothing_is_said_where_no_terminal_listens(capfd: pytest.CaptureFixture[str]) -> None:
-    study = new_study(epsilon=NEVER)
-
-    def failing(plan: dict[Any, Any]) -> list[float]:
-        raise ValueError
-
-    study.optimize(scores, n_trials=2)
-    study.optimize(failing, n_trials=2)
-    said = capfd.readouterr()
-    assert said.out == ""
-    assert said.err.replace("surepath: compiling kernels, once; this takes a few seconds\n", "") == ""
-
-
 def test_the_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
     study = new_study()
     study.optimize(scores, progress=True)
@@ -104,17 +91,6 @@ def test_a_notebook_shows_one_drawing_that_is_replaced(monkeypatch: pytest.Monke
     assert "<svg" in shown[0]
     assert "proven" in shown[-1]
     assert "not proven yet" not in shown[-1]
-
-
-def test_elsewhere_a_line_tells_of_every_change(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "IPython", None)
-    study = new_rag_study("memory", trials=60)
-    study.watch()
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 1
-    assert ", done (" in lines[0]
 
 
 def test_an_interrupt_ends_only_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,13 +200,3 @@ def test_without_either_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 # Its status --------------------------------------------------------------------------------------------------------
-
-
-def test_notebooks_obey_nothing() -> None:
-    bad = "<script>alert('x')</script>"
-    study = new_study(name=bad, mdp=MDP.from_steps({bad: [bad, "b"]}, sigma=0.1), epsilon=1e-6)
-    study.ask(worker=bad)
-    text = study._repr_html_()
-    assert "<script" not in text
-    assert text.count("&lt;script&gt;") >= 4  # the name, the step, its option, the worker; the picture has more
-    assert "nothing yet" in text

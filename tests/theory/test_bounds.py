@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP, Bernoulli, Bounded, Design, Drawn, Empirical, Gaussian, Instance, families, simulate, theory
+from surepath import MDP, Bernoulli, Bounded, Design, Gaussian, Instance, families, simulate, theory
 from surepath.errors import ProblemError, SettingError
 from surepath.experiments.figures.hard import REFUTED
 from surepath.theory import (
@@ -265,27 +265,6 @@ def test_continuous_laws_are_the_limit_of_their_values(law: str) -> None:
     assert weights @ values == pytest.approx(0.5)
 
 
-def test_what_no_law_of_the_class_can_do_demands_nothing() -> None:
-    mdp = MDP.from_arrays([[[0, 0]]])
-    # Raised by gap + epsilon = 0.7 the worse arm would need a mean of 1.1; lowered by as much the better one 0.4.
-    found = divergence_lower_bound(Instance(mdp, Bernoulli([0.4, 0.99])), 0.11, 0.1)
-    assert found.local.tolist() == [0.0, pytest.approx(kl(0.1, 0.9) / kl(0.99, 0.29))]
-    assert divergence_lower_bound(Instance(mdp, Bernoulli([0.4, 0.6])), 0.1, 0.5).value == 0.0
-    assert divergence_lower_bound(Instance(mdp, Bernoulli([0.4, 0.4])), 0.0, 0.1).value == np.inf
-    assert divergence_lower_bound(Instance(mdp, Empirical([[1.0], [1.0, 2.0]])), 0.1, 0.1).local[0] == 0.0
-    one = Instance(MDP.from_arrays([[[0]]]), Bernoulli([0.4]))
-    assert divergence_lower_bound(one, 0.1, 0.1).value == 0.0
-
-
-def test_a_law_of_ones_own_is_refused() -> None:
-    def draw(arc: int, rng: Any) -> float:
-        return float(rng.random())
-
-    own = Instance(MDP.from_arrays([[[0, 0]]]), Drawn(draw, [0.5, 0.4], 0.5))
-    with pytest.raises(ProblemError, match=r"option 0 .* has one of your own; use lower_bound"):
-        divergence_lower_bound(own, 0.1, 0.1)
-
-
 # The worst case: the published bound is refuted by a list of plays, the corrected one is not --------------------------
 
 
@@ -348,28 +327,6 @@ def test_every_bound_is_that_of_its_own_function() -> None:
     assert found["EPRL max-diameter, worst case"] == worst
     assert found["tree theorem"] is None
     assert found["gap complexity, value gaps"] == pytest.approx(theory.gap_complexity(instance, 0.2).sum())
-
-
-def test_a_tree_gets_the_tree_theorems() -> None:
-    instance = families.tree(actions=2, horizon=3, seed=2)
-    found = by_name(instance, sigma=0.5)
-    assert found["tree theorem"] == theory.tree_lower_bound(instance, 0.2, 0.05, sigma=0.5)
-    assert found["tree theorem, sharper constants"] == theory.tree_lower_bound(
-        instance, 0.2, 0.05, sigma=0.5, sharp=True
-    )
-    assert found["tree theorem"] >= found["its busiest step alone"]
-
-
-def test_what_does_not_apply_says_why() -> None:
-    rows = {row.name: row for row in summarize(families.chain(3, 3, seed=0), 0.2, 0.05, time=False).rows}
-    assert rows["worst case of this size"].value is None
-    assert "3 is not a power of two" in rows["worst case of this size"].reading
-    assert rows["T* kl(delta, 1 - delta)"].reading == "not computed above 5,000 options unless asked for"
-    tied = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian(np.ones(2)))
-    rows = {row.name: row for row in summarize(tied, 0.0, 0.05).rows}
-    assert rows["T* kl(delta, 1 - delta)"].value == np.inf
-    assert "several plans are best" in rows["T* kl(delta, 1 - delta)"].reading
-    assert rows["Theorem 1"].value == np.inf
 
 
 def test_lower_bounds_are_claimed_for_gaussian_rewards_only() -> None:

@@ -5,12 +5,10 @@ And what is never shown: secrets of addresses, tokens.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 import logging
 import os
-import pickle
 import random
 import signal
 import socket
@@ -35,7 +33,6 @@ from surepath import MDP, Study
 from surepath._text import hidden
 from surepath.cli.study import page_links as lines
 from surepath.errors import (
-    BudgetError,
     ConflictError,
     RewardError,
     SettingError,
@@ -71,6 +68,8 @@ ONLY_STUDY = {
     "load": "opens a database; connect() takes its place",
     "from_export": "makes a study in a database",
     "reference": "comes before the first trial, from whoever creates the study",
+    "confirm": "plays plans again on the machine that holds the study",
+    "copy": "makes a study in a database",
     "learner": "a live object beside the log; the server's properties say what it knows",
     "storage": "the database, which a client does not reach; `url` is where the server is",
 }
@@ -246,17 +245,6 @@ def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None
         remote.export(tmp_path / "log.txt")
     assert "<svg" in remote._repr_html_()
     assert remote._repr_html_().replace(site.url, storage.shown) == local._repr_html_()
-
-
-def test_a_budget_is_kept_over_http(site: Site) -> None:
-    steps = {"chunk": ["256", "512"], "model": ["small", "large"]}
-    mdp = MDP.from_steps(steps, sigma=0.1, costs={"model": {"small": 1.0, "large": 2.0}})
-    Study.create(mdp, site.app.state.studies.storage, "priced", epsilon=0.1, delta=0.1)
-    remote = surepath.connect(site.url, WRITE, "priced")
-    assert len(remote.ask(10, budget=4.0)) < 5
-    with pytest.raises(BudgetError):
-        remote.ask(budget=4.0)
-    assert remote.spent == remote.status().spent == 0.0
 
 
 def test_a_client_waits_for_a_trial_that_somebody_forgot(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -458,16 +446,6 @@ def test_a_process_that_is_killed_and_started_again_is_found_again(tmp_path: Pat
         worker.join(60)
         assert study.status().states["complete"] == 2
     assert answers == ["told"]
-
-
-def test_copies_have_connections_of_their_own(site: Site) -> None:
-    study = surepath.connect(site.url, WRITE, "endless")
-    for twin in (copy.deepcopy(study), pickle.loads(pickle.dumps(study))):
-        assert twin.ask(worker="twin").worker == "twin"
-        assert twin._server._client() is not study._server._client()
-        assert twin.url == study.url
-        twin.close()
-    study.close()
 
 
 class Slow:

@@ -63,16 +63,6 @@ def test_until_proven_then_nothing_more(here: Path) -> None:
     assert json.loads(again.stdout)["best_plan"] == {"chunk": "512", "model": "large"}
 
 
-def test_two_runs_share_a_study(here: Path) -> None:
-    study = create(here, "--epsilon", "0.001")
-    command = f"{sys.executable} trial.py {{chunk}} {{model}}"
-    words = ["study", "run", "--workers", "2", "--trials", "6", "--command", command]
-    both = [begin(*words, folder=here, stdout=subprocess.DEVNULL, stderr=None) for _ in range(2)]
-    assert [process.wait(timeout=240) for process in both] == [0, 0]
-    assert [row.state for row in rows(study)] == ["complete"] * 12
-    assert len({row.worker for row in rows(study)}) == 2
-
-
 def test_a_budget_ends_with_a_forecast(here: Path) -> None:
     create(here, "--epsilon", "0.001")
     done = run(here, "--trials", "6", "--workers", "2")
@@ -111,14 +101,6 @@ def test_a_command_that_never_works_is_given_up(here: Path) -> None:
     assert [row.state for row in rows(study)] == ["failed"] * 10
 
 
-def test_a_score_that_is_none_ends_the_run(here: Path) -> None:
-    create(here)
-    (here / "trial.py").write_text("print('nan 0.5')")
-    done = run(here)
-    assert done.returncode == 3
-    assert done.stderr.startswith("error: trial 1: the score of step 'chunk' is nan")
-
-
 @pytest.mark.parametrize(
     ("program", "words"),
     [
@@ -133,15 +115,6 @@ def test_a_program_that_prints_no_scores_ends_the_run(here: Path, program: str, 
     assert done.returncode == 3
     assert done.stderr.startswith(f"error: trial 1: {words}")
     assert [row.state for row in rows(study)] == ["failed"]
-
-
-def test_failures_are_summed_up(here: Path) -> None:
-    create(here)
-    (here / "trial.py").write_text("import os, sys; sys.exit('no disk ' + os.environ['SUREPATH_TRIAL'])")
-    done = run(here, "--trials", "2")
-    assert done.stdout.startswith("2 trials run now, 2 failed: exit code 1: no disk 2\nbest plan so far: ")
-    said = shell("study", "status", folder=here).stdout
-    assert "last failure: trial 2: exit code 1: no disk 2\n" in said
 
 
 SLOW = """

@@ -14,7 +14,6 @@ import pytest
 from typer.testing import CliRunner
 
 from surepath.cli.main import app
-from surepath.errors import SettingError
 from surepath.experiments.drawing import AS_STRIP, draw_panels
 from surepath.experiments.figures import cases, cover, hard, ratios
 from surepath.experiments.figures.common import (
@@ -31,9 +30,6 @@ from surepath.experiments.figures.common import (
 )
 from surepath.experiments.figures.reproduce import FIGURES, Section, report
 from surepath.experiments.spec import Spec
-from surepath.learners.base import build
-from surepath.learners.per_arc.eprl import PRESETS
-from surepath.model import families
 from tests.experiments.figures.frames import rows
 
 # Every figure is one file with its data, its drawing and its claims; all share learners and presets -------------------
@@ -53,22 +49,6 @@ def test_figures_are_imported_without_matplotlib() -> None:
     code = "import sys, surepath.experiments.figures.reproduce; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_the_four_learners_take_the_preset(preset: str) -> None:
-    found = [dict(learner) for learner in learners(preset)]
-    assert tuple(learner.pop("label") for learner in found) == LABELS
-    mdp = families.paper_random().mdp
-    built = [build({**learner, "epsilon": 0.1, "delta": 0.1, "sigma": 1.0}, mdp) for learner in found]
-    assert [learner.settings().get("preset") for learner in built] == [preset, preset, preset, None]
-    assert built[0].settings()["widths"] == {"theory": "paper", "text": "uncapped"}.get(preset, "empirical")
-
-
-def test_covers_are_exact(tmp_path: Path) -> None:
-    found = cover.make(Options(folder=tmp_path))
-    assert all(claim.holds for claim in found.claims)
-    assert found.frames["covers"].columns == ["m", "open", "closed", "cover"]
 
 
 # Claims are judged by what was measured: hand-made frames with known verdicts -----------------------------------------
@@ -187,28 +167,7 @@ def test_hard_has_a_panel_per_size_with_its_bounds() -> None:
     assert [series.y for series in panels[4].series] == [[9.0, 1.0], [80.0, 3.0], [50.0, 40.0]]
 
 
-def test_claims_name_the_refutation_and_need_enough_runs() -> None:
-    claims = hard.claims(frames(), "theory")
-    assert [claim.holds for claim in claims] == [False, True, True, True]
-    assert "above it at 1 of the 2 deltas shown" in claims[0].measured
-    few = {**frames(), "sizes": frames()["sizes"].with_columns(runs=5)}
-    assert [claim.holds for claim in hard.claims(few, "theory")] == [False, None, None, True]
-
-
-def test_the_published_bound_crosses_the_design_as_delta_falls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hard, "CROSSING", (2, 2, 576, 6.0, (1e-75, 1e-100)))
-    found = hard.crossing()
-    assert (found["published"] > found["design"]).to_list() == [False, True]
-    assert (found["lower"] < found["design"]).all()
-
-
 pl = pytest.importorskip("polars")
-
-
-def test_the_grid_is_the_authors() -> None:
-    assert len(ratios.EPSILON_GRID) == 28
-    assert ratios.EPSILON_GRID[:2] == (0.05, 0.15)
-    assert ratios.EPSILON_GRID[-4:] == (2.45, 2.5, 5.0, 10.0)
 
 
 def test_the_whole_grid_is_one_spec() -> None:
@@ -288,17 +247,6 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
     assert json.loads(again.stdout)["figures"][0]["claims"] == told["figures"][0]["claims"]
 
 
-def test_an_unknown_figure_is_named(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["reproduce", "figure-ratio", "--out", str(tmp_path / "x")])
-    assert isinstance(result.exception, SettingError)
-    assert "figure 'figure-ratio' is not known (did you mean \"figure-ratios\"?)" in str(result.exception)
-    result = CliRunner().invoke(app, ["reproduce", "figure-cover", "--preset", "x", "--out", str(tmp_path / "x")])
-    assert "preset 'x' is not known" in str(result.exception)
-    result = CliRunner().invoke(app, ["reproduce", "figure-cases", "--runs", "0", "--out", str(tmp_path / "x")])
-    assert "runs must be at least 1, not 0" in str(result.exception)
-    assert not (tmp_path / "x").exists()
-
-
 def test_the_report_has_the_figures_of_earlier_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FIGURES["figure-cases"], "SEEDS", (25,))
     for name in ("figure-cover", "figure-cases"):
@@ -323,12 +271,3 @@ def test_the_report_needs_no_other_file_and_escapes() -> None:
     assert "experiment</b>" not in page
     assert not re.search(r"(src|href)=\"(?!data:|#figure-x)", page)
     assert "http" not in page
-
-
-def test_a_section_is_kept_beside_its_picture(tmp_path: Path) -> None:
-    section = Section("figure-x", "T", "R", b"\x89PNG", [Claim("a", "b", None)], {"runs": 3}, 1.5, "theory")
-    section.save(tmp_path)
-    assert Section.load(tmp_path, "figure-x") == section
-    assert Section.load(tmp_path, "figure-y") is None
-    (tmp_path / "figure-x.json").write_text("{")
-    assert Section.load(tmp_path, "figure-x") is None

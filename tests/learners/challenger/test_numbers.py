@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import MDP, Challenger, Empirical, Gaussian, Instance, simulate
+from surepath import MDP, Challenger, Empirical, Instance, simulate
 from surepath.errors import RewardError, SettingError
 from surepath.learners import runs as tasks
 from surepath.verify.bound import Sums
@@ -15,34 +15,9 @@ from tests.learners.challenger.plays import play
 from tests.verify.tools import plain_of
 
 
-@pytest.mark.parametrize("small", [1e-3, 1e-12, 1e-42, 1e-50, 1e-99])
-def test_sigmas_far_apart_stop_too(small: float) -> None:
-    mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
-    instance = Instance(mdp, Gaussian([0.5, 0.0, 0.3, 0.1], [1.0, 1.0, small, small]))
-    found = simulate({"name": "Challenger", "epsilon": 0.1, "delta": 0.1}, instance, 10, 0, budget=20_000)
-    assert not found.censored.any()
-    assert found.correct.all()
-
-
-def large_numbers() -> Instance:
-    """A known reward near 1e9 and an unknown one that is better by 2e-5."""
-    mdp = MDP.from_edges(
-        [
-            {"stage": 0, "state": "s", "action": "known", "next_state": None, "known": 1e9 + 0.0012},
-            {"stage": 0, "state": "s", "action": "new", "next_state": None},
-        ]
-    )
-    return Instance(mdp, Gaussian([0.0, 1e9 + 0.0012 + 2e-5], 1e-3))
-
-
-def test_large_rewards_lose_nothing_in_running_sums() -> None:
-    found = simulate({"name": "Challenger", "epsilon": 1e-5, "delta": 0.01, "sigma": 1e-3}, large_numbers(), 40, 1)
-    assert (found.path[:, 0] == 1).all()
-
-
 def test_what_double_precision_cannot_decide_is_refused_in_words() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
-    learner = Challenger(mdp, 1e-6, 0.1, 1e-3)
+    learner = Challenger(mdp, 1e-6, 0.1, 1e-3, dependence="independent")
     with pytest.raises(RewardError, match=r"scores of size 1e\+10 at step 0 make .* too coarse"):
         learner.tell([0], [1e10])
     assert learner.episodes == 0
@@ -53,8 +28,10 @@ def test_what_double_precision_cannot_decide_is_refused_in_words() -> None:
         ]
     )
     with pytest.raises(SettingError, match=r"scores of size 1e\+16 at step 0 .* too coarse for epsilon 0\.5"):
-        Challenger(known, 0.5, 0.1, 1.0)
-    exact = Challenger(known, 0.0, 0.1, 1.0)  # nothing is promised but the best: it goes on until that is clear
+        Challenger(known, 0.5, 0.1, 1.0, dependence="independent")
+    exact = Challenger(
+        known, 0.0, 0.1, 1.0, dependence="independent"
+    )  # nothing is promised but the best: it goes on until that is clear
     for _ in range(50):
         exact.tell([1], [1e16 + 2.0])
     assert not exact.stopped
@@ -67,32 +44,33 @@ def test_what_is_no_number_proves_nothing(task: int) -> None:
     available = np.ones((2, 2, 2), dtype=bool)
     available[1, 1, 1] = False
     mdp = MDP.from_arrays([[[0, 1], [0, 1]], [[0, 0], [0, 0]]], available=available)
-    bound = Challenger(mdp, 1e6, 0.1, 1.0).bound
+    bound = Challenger(mdp, 1e6, 0.1, 1.0, dependence="independent").bound
     # The entry for ties needs no logarithm of a, so it stays out.
     fixed: dict[str, Any] = {"bound": {**bound, "entries": bound["entries"][:-1]}}
-    learner = Challenger(mdp, 1e6, 0.1, 1.0, **fixed)
+    learner = Challenger(mdp, 1e6, 0.1, 1.0, dependence="independent", **fixed)
     for path in ([0, 2], [0, 3], [1, 4]):
         learner._absorb(np.array(path), np.array([0.5, 0.5]))
     for place in range(5):
-        for name in ("top", "a", "log_a", "extra"):
-            broken = Challenger(mdp, 1e6, 0.1, 1.0, **fixed)
+        for names in (("top", "low"), ("a",), ("log_a",), ("extra",)):
+            broken = Challenger(mdp, 1e6, 0.1, 1.0, dependence="independent", **fixed)
             broken._load({**learner._evidence(), "planned": False})
             assert broken._act(tasks.CHECK) == 1.0  # with numbers it passes: 1e6 is far beyond every bound
-            getattr(broken._work, name)[..., place] = np.nan
-            assert broken._act(task) == 0.0, (place, name)
+            for name in names:
+                getattr(broken._work, name)[..., place] = np.nan
+            assert broken._act(task) == 0.0, (place, names)
             assert broken._seen.alive.all()
 
 
 def test_subnormal_sigmas_are_refused() -> None:
     with pytest.raises(SettingError, match=r"sigma must be 0 or at least 1e-100"):
-        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, [1.0, 5e-324])
+        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, [1.0, 5e-324], dependence="independent")
 
 
 def test_without_noise_declared_nothing_is_built() -> None:
     with pytest.raises(SettingError, match=r"Challenger: the noise of the scores is not declared .* Three ways to"):
-        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1)
+        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, dependence="independent")
     bounded = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 4.0))
-    assert Challenger(bounded, 0.1, 0.1).sigma.tolist() == [2.0, 2.0]
+    assert Challenger(bounded, 0.1, 0.1, dependence="independent").sigma.tolist() == [2.0, 2.0]
 
 
 def tied_but_for_rounding() -> Instance:
@@ -109,7 +87,7 @@ def tied_but_for_rounding() -> Instance:
 @pytest.mark.parametrize("epsilon", [0.072, 0.0735, 0.075, 0.077])
 def test_the_answer_is_the_path_that_passed_the_check(epsilon: float) -> None:
     instance = tied_but_for_rounding()
-    learner = Challenger(instance.mdp, epsilon=epsilon, delta=0.1, sigma=0.01)
+    learner = Challenger(instance.mdp, epsilon=epsilon, delta=0.1, sigma=0.01, dependence="independent")
     run = simulate(learner, instance, runs=1, seed=0, workers=1)
     play(learner, instance, np.random.default_rng(0), 100)
     assert learner.stopped

@@ -86,24 +86,8 @@ def test_a_sprint_decides_the_same_as_steps(cls: Any, options: dict[str, Any]) -
     assert eliminated > 2 or "none" in options.values() or (cls is BPIUCRL and "elimination" not in options)
 
 
-def test_tables_of_widths_are_shared_and_grow_without_changing() -> None:
-    """Learners with the same widths have one table; a longer one begins with the shorter; others have their own."""
-    mdp = random_mdp(np.random.default_rng(0))
-    one, two = BPIUCRL(mdp, 0.1, 0.123, 1.0), EPRL(mdp, 0.2, 0.123, 2.0)
-    short = one._table_for(100)
-    assert two._table_for(100) is short
-    long = two._table_for(5000)
-    assert len(long) > 5000
-    assert long[: len(short)].tolist() == short.tolist()
-    assert one._table_for(5000) is long
-    assert BPIUCRL(mdp, 0.1, 0.2, 1.0)._table_for(100)[1] != short[1]
-    assert BPIUCRL(mdp, 0.1, 0.123, 1.0, widths="mixture")._table_for(100)[1] != short[1]
-    assert BPIUCRL(mdp, 0.1, 0.123, 1.0, widths="mixture", prior=3.0)._table_for(100)[1] != short[1]
-
-
 # Presets: the cap and the sigma of each, and the figures' claims, in kind, on fresh instances -------------------------
 
-MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 RULES = {
     "bpi": {"name": "BPIUCRL"},
     "diameter": {"name": "EPRL", "sampling": "max-diameter"},
@@ -134,21 +118,6 @@ def test_learners_relate_as_the_paper_says() -> None:
         assert 10 * small["coverage"][at] < small["bpi"][at]
     wins = np.array(small["diameter"]) < np.array(small["coverage"])
     assert wins.sum() >= 3
-
-
-def test_the_text_has_no_cap_and_the_authors_code_has_one() -> None:
-    for preset, before, after in (("text", np.inf, 5 * np.sqrt(2 * np.log(2 / 0.1))), ("experiment", 1.0, 1.0)):
-        learner = EPRL(MDP_OF_TWO, 0.1, 0.1, 5.0, preset=preset)
-        assert learner.widths_now().tolist() == [before, before]
-        learner.tell([0], [0.5])
-        assert learner.widths_now().tolist() == pytest.approx([after, before])
-
-
-def test_presets_say_their_sigma_where_nobody_else_does() -> None:
-    assert EPRL(MDP_OF_TWO, 0.1, 0.1, preset="text").sigma.tolist() == [1.0, 1.0]
-    assert EPRL(MDP_OF_TWO, 0.1, 0.1, preset="experiment").sigma.tolist() == [0.5, 0.5]
-    declared = MDP.from_edges([("s", "a", "t"), ("s", "b", "t")], sigma=0.25)
-    assert EPRL(declared, 0.1, 0.1, preset="text").sigma.tolist() == [0.25, 0.25]
 
 
 # The contract of EPRL, BPI-UCRL, Uniform and WholePlan where it says more than that of every learner ------------------

@@ -65,16 +65,6 @@ def test_rows_of_an_mdp_build_it_again(mdp: MDP) -> None:
     assert MDP.from_edges(rows[::-1]) == mdp
 
 
-def test_a_waiting_label_never_meets_a_users_label() -> None:
-    mdp = MDP.from_edges([("s", "x", None), ("s", "y", "(end)"), ("(end)", "z", None)])
-    assert mdp.state_labels == ("s", "((end))", "(end)")
-
-
-def test_rows_that_no_plan_reaches_are_left_out_whatever_they_say() -> None:
-    rows = [(0, "s", "x", "a"), (1, "a", "x", "b"), (1, "lost", "x", "nowhere"), (2, "b", "x", None)]
-    assert MDP.from_edges(rows) == MDP.from_edges([*rows[:2], rows[3]])
-
-
 def test_numbers_of_rows_reach_their_arcs() -> None:
     rows = [
         {"state": "a", "action": "x", "next_state": "b", "sigma": 0.2, "mean": 1.0},

@@ -87,24 +87,6 @@ def test_declared_sigma_and_ranges_of_known_edges_survive(
         assert again.instance == instance
 
 
-def test_csv_with_remarks_means_and_direction(tmp_path: Path) -> None:
-    text = "\ufeff# to work\nstate,action,next_state,mean,known,sigma\n\nhome,bus,work,12,,2\nhome, taxi ,work,,30,\n"
-    (tmp_path / "routes.csv").write_text(text, encoding="utf-8")
-    loaded = load_problem(tmp_path / "routes.csv", direction="minimize")
-    assert loaded.instance is not None
-    assert loaded.instance.optimal_return == 12
-    assert loaded.mdp.action_labels == ("bus", "taxi")
-    assert MDP.from_edges(tmp_path / "routes.csv", direction="minimize") == loaded.mdp
-    save_problem(tmp_path / "again.csv", MDP.from_edges(tmp_path / "routes.csv"))
-    assert MDP.load(tmp_path / "again.csv") == MDP.from_edges(tmp_path / "routes.csv")
-
-
-def test_means_inside_ranges_are_drawn_by_a_beta_law() -> None:
-    loaded = parse_json_problem(problem(low=0, high=1, edges=[{**EDGE, "mean": 0.25}]))
-    assert loaded.instance is not None
-    assert (loaded.instance.law.a[0], loaded.instance.law.b[0]) == (1.0, 3.0)
-
-
 def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     file = tmp_path / "p.json"
     mdp = MDP.from_arrays([[[0, 0]]])
@@ -171,17 +153,6 @@ def test_the_published_schema_is_the_one_in_use() -> None:
     published = Path(__file__).parents[3] / "docs" / "problem.schema.json"
     assert json.loads(published.read_text(encoding="utf-8")) == problem_schema()
     jsonschema.Draft202012Validator.check_schema(problem_schema())
-
-
-def test_a_csv_can_say_that_less_is_better(tmp_path: Path) -> None:
-    mdp = families.grid(2, 2).mdp
-    mdp.save(tmp_path / "p.csv")
-    assert (tmp_path / "p.csv").read_text().startswith("# direction: minimize\n")
-    assert MDP.load(tmp_path / "p.csv").direction == "minimize"
-    assert MDP.from_edges(tmp_path / "p.csv").direction == "minimize"
-    assert MDP.load(tmp_path / "p.csv", direction="minimize").direction == "minimize"
-    with pytest.raises(ProblemError, match='says "# direction: minimize"; it cannot be read as "maximize"'):
-        MDP.load(tmp_path / "p.csv", direction="maximize")
 
 
 COSTS = "state,action,next_state,time,sigma\nhome,bus,work,30,5\nhome,car,work,20,5\n"

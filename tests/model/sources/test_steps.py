@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from surepath import MDP, Challenger, Study
+from surepath import MDP, Challenger
 from surepath.errors import PathError, ProblemError, RewardError, SettingError, SurepathError
 from surepath.learners.base import read_rewards
 from surepath.model.files import parse_json_problem, problem_text
@@ -84,19 +84,6 @@ def test_the_layout_is_that_of_every_mdp(given_problem: tuple[dict[str, list[str
     with TemporaryDirectory() as folder:
         mdp.save(Path(folder) / "p.json")
         assert MDP.load(Path(folder) / "p.json") == mdp
-
-
-def test_names_read_well() -> None:
-    mdp = MDP.from_steps(RAG, {"answer": ["retriever", "model"], "model": "chunk"}, sigma=0.1, direction="minimize")
-    assert mdp.step_labels == ("chunk", "retriever", "model", "answer")
-    labels = [[mdp.state_label(n) for n in range(mdp.stage_node[h], mdp.stage_node[h + 1])] for h in range(4)]
-    assert labels[0] == ["start"]
-    assert labels[1] == ["chunk=256", "chunk=512"]
-    assert labels[2][:2] == ["chunk=256, retriever=bm25", "chunk=256, retriever=dense"]
-    assert labels[3][0] == "retriever=bm25, model=small"
-    assert mdp.direction == "minimize"
-    path = mdp.path({"chunk": "256", "retriever": "dense", "model": "large", "answer": "short"})
-    assert mdp.state_label(int(mdp.source[path[3]])) == "retriever=dense, model=large"
 
 
 def test_noise_is_one_number_one_per_step_or_half_the_range() -> None:
@@ -204,23 +191,6 @@ def test_too_many_plans_with_one_score_are_refused_before_any_is_made(
     monkeypatch.setattr("surepath.model.steps.product", lambda *_: pytest.fail("the plans were listed"))
     with pytest.raises(ProblemError, match=message):
         MDP.from_steps(steps, sigma=0.1, scores="end", costs=costs)
-
-
-@pytest.mark.parametrize("more", [{"sigma": 0.1}, {"sigma": {"a": 0.1, "b": 0.2}}, {"reward_range": (0, 1)}])
-def test_problems_with_steps_that_are_not_scored_make_studies(more: dict[str, Any]) -> None:
-    """They come back from the text that a study keeps."""
-    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, scores=["b"], **more)
-    assert Study.create(mdp, storage="memory", epsilon=0.5, delta=0.1).mdp == mdp
-
-
-def test_only_some_steps_are_scored() -> None:
-    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, sigma=0.1, scores=["b"])
-    assert mdp.is_known.tolist() == [True, True, False, False, False, False]
-    learner = Challenger(mdp, 0.1, 0.1)
-    learner.tell({"a": "x", "b": "u"}, {"b": 0.5})
-    assert learner.visits.tolist() == [1, 0, 1, 0, 0, 0]
-    with pytest.raises(SettingError, match='scores must be "every", "end" or a list of steps'):
-        MDP.from_steps({"a": ["x"]}, scores=[])
 
 
 def test_one_score_at_the_end_makes_every_plan_an_option() -> None:
