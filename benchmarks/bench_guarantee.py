@@ -1,16 +1,37 @@
-"""Challenger's wrong answers over the hard cases of the test suite: every wrong plan lies just outside epsilon."""
+"""Challenger's wrong answers over the hard cases of the test suite: every wrong plan lies just outside epsilon.
+
+`python -m benchmarks.bench_guarantee [--shared [steps]]`; --shared prints only the lines of disjoint steps whose scores
+move together, under any dependence: wrong answers, and runs in which anything stated was ever false.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, ties_alone, wrong
+from tests.learners.challenger.test_shared_luck import NOISES, rates
 from tests.study.test_order import beyond_the_lease
 
 from benchmarks.record import record
 from surepath import Challenger
 
 DELTAS = (0.1, 0.5, 0.9)
+
+
+def shared(steps: int, runs: int = 2000) -> None:
+    """Print wrong answers and false statements on four lines of so many steps, by noise and delta."""
+    heads = "".join(f" {f'wrong, false, {delta}':>18}" for delta in DELTAS)
+    print(f"\n{f'four lines of {steps} steps, any':<32}{'runs':>6}{heads}{'independent, 0.1':>18}")
+    for noise in NOISES:
+        count = runs // 10 if noise == "Bernoulli" else runs
+        found = [rates(steps, noise, delta, count) for delta in DELTAS]
+        other = rates(steps, noise, 0.1, count // 10, "independent")[0]
+        cells = "".join(f" {f'{wrong}, {false}':>18}" for wrong, false in found)
+        print(f"{noise:<32}{count:>6,}{cells}{f'{other} of {count // 10}':>18}", flush=True)
+        for delta, (_, false) in zip(DELTAS, found):
+            name = f"false statements under any dependence, {steps} steps, {noise}, delta {delta:g}"
+            record(name, 100 * false / count, "%", f"at most {100 * delta:g} %")
 
 
 def late(runs: int = 150) -> None:
@@ -23,8 +44,13 @@ def late(runs: int = 150) -> None:
         )
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Print wrong answers case by case, and in all, at three deltas."""
+    given = arguments or []
+    for steps in [int(given[1])] if len(given) > 1 else (8, 20, 100):
+        shared(steps)
+    if "--shared" in given:
+        return
     heads = "".join(f" {f'wrong, {delta}':>11}" for delta in DELTAS)
     print(f"{'H':>3} {'arcs':>5} {'epsilon':>8} {'runs':>6}{heads}  settings")
     total, failed = 0, dict.fromkeys(DELTAS, 0)
@@ -37,7 +63,7 @@ def main() -> None:
         found = {}
         for delta in failed:
             own = {"bound": ties_alone(instance, epsilon, delta)} if "bound" in settings else settings
-            learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, **own)
+            learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, dependence="independent", **own)
             found[delta] = wrong(learner, instance, runs)
             failed[delta] += found[delta]
         total += runs
@@ -52,4 +78,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

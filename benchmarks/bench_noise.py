@@ -113,7 +113,10 @@ def size_table(instances: int, runs: int) -> None:
 def reward_cost() -> None:
     """Print the microseconds that one reward takes when bets are made on it."""
     instance, _ = world("S=A=2 H=3, epsilon 0", 0, 0.1)
-    learner, path = Challenger(instance.mdp, 0.0, DELTA, noise="betting"), instance.best_path()
+    learner, path = (
+        Challenger(instance.mdp, 0.0, DELTA, noise="betting", dependence="independent"),
+        instance.best_path(),
+    )
     learner._work.path[:], learner._work.gain[:] = path, 0.5
     learner._act(tasks.TELL, 3)
     times = []

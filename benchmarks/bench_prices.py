@@ -65,7 +65,7 @@ def worlds() -> Iterator[tuple[str, Instance, float]]:
 
 def spending(instance: Instance, epsilon: float, sampling: str) -> tuple[float, float]:
     """Return the mean spending and the mean trials of a rule."""
-    learner = Challenger(instance.mdp, epsilon, DELTA, instance.sigma, sampling=sampling)
+    learner = Challenger(instance.mdp, epsilon, DELTA, instance.sigma, sampling=sampling, dependence="independent")
     reality, paid, trials = reality_of(instance), [], []
     for seed in range(RUNS):
         seen, work, rng = learner._new_evidence(), learner._new_scratch(), np.random.default_rng(seed)

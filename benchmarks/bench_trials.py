@@ -1,8 +1,9 @@
 """Trials to stop: Challenger beside EPRL, BPI-UCRL, whole plans and the limit, theory settings, delta = 0.1.
 
-`python -m benchmarks.bench_trials [--quick]`. EPRL is max-diameter with the paper's widths and both eliminations in
-every episode. The first row's epsilon is 1.5 Delta_min, the least value gap over all states, as in the paper. Ratios
-are geometric means over instances of (mean trials of the other) / (mean trials of Challenger).
+`python -m benchmarks.bench_trials [--quick | --prices]`; --prices prints only what any dependence costs.
+EPRL is max-diameter with the paper's widths and both eliminations in every episode. The first row's epsilon is 1.5
+Delta_min, the least value gap over all states, as in the paper. Ratios are geometric means over
+instances of (mean trials of the other) / (mean trials of Challenger).
 Runs are cut at BUDGET trials; a cut run counts with the budget, which makes a ratio too small, never too large, and is
 marked ">". The limit is T* kl(delta, 1 - delta), which holds for finding the best plan itself (epsilon = 0).
 """
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.record import record
-from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate, theory
+from surepath import MDP, Bernoulli, Challenger, Design, Gaussian, Instance, Shared, families, simulate, theory
 from surepath.errors import SurepathError
 from surepath.learners.challenger.numbers import most_trials
 
@@ -119,6 +120,40 @@ def family_table(instances: int, runs: int, other_runs: int) -> None:
         record(f"wrong answers of Challenger, {name}", 100 * wrong, "%", "at most 10 %")
 
 
+def _correlated(seed: int) -> tuple[Instance, float]:
+    """Draw four steps of three options with scores 0 or 1 that move together."""
+    mdp = MDP.from_arrays(np.zeros((4, 1, 3), dtype=int), reward_range=(0, 1))
+    return Instance(mdp, Shared(Bernoulli(np.random.default_rng(seed).random(mdp.n_arcs)), 0.9)), 0.5
+
+
+def price_table(instances: int, runs: int) -> None:
+    """Print the trials under any dependence over those under independence, worlds alike; at most 2.4 are wanted."""
+    worlds = {f"{name}, epsilon above 0": make for name, (make, _) in FAMILIES.items()}
+    for name, (exact, _) in BEST_ITSELF.items():
+        worlds[f"{name}, epsilon 0"] = lambda seed, exact=exact: (exact(seed), 0.0)  # type: ignore[misc]
+    worlds["correlated 0 or 1, 4x3, betting"] = _correlated
+    print(f"\n{'any dependence, delta = 0.1':<40}{'any':>9}{'independent':>13}{'ratio':>8}{'wrong':>8}{'wrong':>8}")
+    for name, make in worlds.items():
+        taus: dict[str, list[float]] = {"any": [], "independent": []}
+        wrong = dict.fromkeys(taus, 0.0)
+        for seed in range(instances):
+            instance, epsilon = make(seed)
+            noise = {"noise": "betting"} if make is _correlated else {}
+            for dependence in taus:
+                spec = {"name": "Challenger", "delta": 0.1, "dependence": dependence, **noise}
+                result = simulate(spec, instance, runs, 0, [epsilon], budget=BUDGET)
+                taus[dependence].append(result.mean_tau())
+                wrong[dependence] += result.failure_rate() / instances
+        shown = [geometric(taus[dependence]) for dependence in taus]
+        ratio = shown[0] / shown[1]
+        print(
+            f"  {name:<38}{shown[0]:>9,.0f}{shown[1]:>13,.0f}{ratio:>8.2f}"
+            f"{wrong['any']:>8.1%}{wrong['independent']:>8.1%}",
+            flush=True,
+        )
+        record(f"trials under any dependence over independent ones, {name}", ratio, "x", "2.4")
+
+
 def limit_table(instances: int, runs: int) -> None:
     """Print the ratio of Challenger to the limit at epsilon = 0, by delta."""
     print(f"\nepsilon = 0 on S=A=2 H=3{'delta':>12}{'Challenger':>12}{'limit':>9}{'ratio':>8}{'worst':>8}{'target':>8}")
@@ -155,7 +190,7 @@ def ties_table(runs: int) -> None:
     heads = f"{'epsilon':>11}{'design':>8}{'Challenger':>12}{'ratio':>7}{'most':>7}{'bound':>10}"
     print(f"\nall plans tie, delta = 0.1{heads}")
     for name, (instance, epsilon) in TIES.items():
-        learner = Challenger(instance.mdp, epsilon, 0.1, 1.0)
+        learner = Challenger(instance.mdp, epsilon, 0.1, 1.0, dependence="independent")
         design = Design(instance.mdp, epsilon, 0.1, 1.0).schedule.episodes
         result = simulate(learner, instance, runs, 0, budget=BUDGET)
         bound = most_trials(instance.mdp, learner.bound["entries"][-1], 0.1)
@@ -171,7 +206,7 @@ def bound_table(problems: int, runs: int) -> None:
         states, actions, horizon = (int(rng.integers(low, 4)) for low in (1, 2, 1))
         mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions)))
         instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
-        learner = Challenger(mdp, float(rng.choice([0.7, 1.5, 3.0])), 0.1, 1.0)
+        learner = Challenger(mdp, float(rng.choice([0.7, 1.5, 3.0])), 0.1, 1.0, dependence="independent")
         result = simulate(learner, instance, runs, 0, budget=BUDGET)
         part = result.tau / most_trials(mdp, learner.bound["entries"][-1], 0.1)
         most, above, total = max(most, float(part.max())), above + int((part > 1).sum()), total + len(part)
@@ -196,6 +231,9 @@ def main(arguments: list[str] | None = None) -> None:
     instances, runs, other_runs = (8, 4, 1) if quick else (50, 20, 4)
     begun = time.monotonic()
     print(f"{instances} instances a family, {runs} runs of Challenger and {other_runs} of the others each")
+    price_table(5 if quick else 20, min(runs, 4))
+    if "--prices" in (arguments or []):
+        return
     family_table(instances, runs, other_runs)
     limit_table(instances, runs)
     best_table(instances, runs)

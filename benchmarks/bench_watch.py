@@ -1,7 +1,7 @@
 """What the watch over declared noise, additivity and steadiness finds, how soon, and what it costs.
 
-`python -m benchmarks.bench_watch [--quick | --attacks]`; --attacks prints shared luck, unequal noise and declared zeros
-alone. Pipelines of 8 steps with 4 options each, declared sigma 0.1. "wrong" is
+`python -m benchmarks.bench_watch [--quick | --attacks]`; --attacks prints false alarms, shared luck, unequal noise and
+declared zeros alone. Pipelines of 8 steps with 4 options each, declared sigma 0.1. "wrong" is
 the share of Challenger's runs (epsilon 0.3, delta 0.1, to its stop) with an answer that is not within epsilon; "found"
 the share with a finding of noise, "found if wrong" that among the wrong ones. At factor 1 a finding is a false alarm.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 from tests.learners.challenger.test_noise_guarantee import exact_steps_wrong
-from tests.learners.watch.test_guarantee import with_shared_luck, with_unequal_noise
+from tests.learners.watch.test_guarantee import ALPHA, alarms, with_shared_luck, with_unequal_noise
 
 from benchmarks.record import record
 from surepath import MDP, Challenger, Instance, families
@@ -63,7 +63,7 @@ def noise_table(runs: int) -> None:
         trials, wrong, noisy, others, seen = [], [], [], [], []
         for run in range(runs):
             instance, rng = world(run), np.random.default_rng([run, int(100 * factor)])
-            learner = Challenger(instance.mdp, 0.3, 0.1, SIGMA)
+            learner = Challenger(instance.mdp, 0.3, 0.1, SIGMA, dependence="independent")
             watch = Watch(instance.mdp, learner.sigma)
             while not learner.stopped:
                 path = learner.ask()
@@ -140,6 +140,15 @@ def attack_table(runs: int) -> None:
         record(f"shared luck of correlation {correlation:g} found", 100 * found / runs, "%")
 
 
+def alarm_table(runs: int) -> None:
+    """Print false alarms at 5 % where all steps of a trial move together, of a watch for any dependence or for none."""
+    for independent in (False, True):
+        found, count = alarms(runs if not independent else max(10, runs // 10), True, independent)
+        name = "independent" if independent else "any"
+        print(f"steps that move together, watched for dependence {name}: {found} of {count} below p = {ALPHA:g}")
+        record(f"false alarms of the watch, {name}, steps that move together", 100 * found / count, "%")
+
+
 def seconds(work: Callable[[], object]) -> float:
     """Measure the processor time of some work."""
     begun = time.process_time()
@@ -173,6 +182,7 @@ def cost_row(steps: int, options: int) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Print the tables; --quick plays a tenth of the runs."""
     quick = "--quick" in (arguments or [])
+    alarm_table(10 if quick else 335)
     attack_table(12 if quick else 120)
     if "--attacks" in (arguments or []):
         return

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from surepath.model.worlds import Empirical as Empirical
     from surepath.model.worlds import Gaussian as Gaussian
     from surepath.model.worlds import Instance as Instance
+    from surepath.model.worlds import Shared as Shared
     from surepath.simulation.check_rule import check_rule as check_rule
     from surepath.simulation.simulate import simulate as simulate
     from surepath.study.study import Study as Study
@@ -41,6 +42,7 @@ _MODULES = {
     "Bounded": "surepath.model.worlds",
     "Empirical": "surepath.model.worlds",
     "Drawn": "surepath.model.worlds",
+    "Shared": "surepath.model.worlds",
     "Discovery": "surepath.model.adapters",
     "families": "surepath.model.families",
     "theory": "surepath.theory",

@@ -19,7 +19,7 @@ from tests.learners.worlds import random_mdp
 
 LEARNERS: list[tuple[Any, dict[str, Any]]] = [
     (Challenger, {}),
-    (Challenger, {"prior": "both", "sampling": "max-diameter"}),
+    (Challenger, {"dependence": "independent", "prior": "both", "sampling": "max-diameter"}),
     (EPRL, {}),
     (EPRL, {"sampling": "static-max-coverage"}),
     (EPRL, {"sampling": "max-diameter", "elimination": "both"}),
@@ -60,7 +60,7 @@ def test_asking_for_several_spreads_the_workers(cls: Any, options: dict[str, Any
 
 @challenger
 def test_the_first_steps_of_a_failed_trial_count(cls: Any, options: dict[str, Any]) -> None:
-    learner = cls(families.chain(steps=3, options=2, seed=1).mdp, 0.1, 0.1, 0.5, **options)
+    learner = cls(families.chain(steps=3, options=2, seed=1).mdp, 0.1, 0.1, 0.5, missing="unrelated", **options)
     path = learner.ask()
     learner.tell(path, [0.25, 0.5])
     assert learner.episodes == 1

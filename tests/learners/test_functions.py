@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from surepath import EPRL, Challenger, check_rule, families, simulate
 from surepath.cli.main import app
 from surepath.errors import PathError, SettingError
 from surepath.experiments.spec import Spec
-from surepath.learners.own_rules import View, chance, rule_view
+from surepath.learners.base import build
+from surepath.learners.own_rules import View, chance, rule_view, with_rules
 from surepath.simulation.simulate import _stream, drive
 from tests.learners import functions
 
@@ -67,8 +69,7 @@ def test_a_function_is_kept_by_its_name_and_rebuilt() -> None:
     learner = EPRL(mdp, 0.1, 0.1, 1.0, **OWN)
     settings = json.loads(json.dumps(learner.settings()))
     assert (settings["sampling"], settings["stopping"]) == (f"{HERE}:widest", f"{HERE}:by_diameter")
-    settings.pop("name")
-    again = EPRL(mdp, **settings)
+    again = build(with_rules(settings), mdp)
     assert again.compiled
     assert again.ask().tolist() == learner.ask().tolist()
     for text, message in (
@@ -76,7 +77,15 @@ def test_a_function_is_kept_by_its_name_and_rebuilt() -> None:
         (f"{HERE}:narrowest", f"the module {HERE} has no function 'narrowest'"),
     ):
         with pytest.raises(SettingError, match=re.escape(message)):
-            EPRL(mdp, 0.1, 0.1, 1.0, sampling=text)
+            simulate({**settings, "sampling": text}, families.paper_random(), 1, 0)
+
+
+@pytest.mark.parametrize("kind", [EPRL, Challenger])
+def test_only_specs_of_simulations_import_by_name(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, HERE)
+    with pytest.raises(SettingError, match=r"sampling '.*' is not known"):
+        kind(families.paper_random().mdp, 0.1, 0.1, 1.0, sampling=f"{HERE}:widest")
+    assert HERE not in sys.modules
 
 
 def spec_of(**rule: Any) -> dict[str, Any]:

@@ -65,10 +65,10 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {
             **COMMON,
             "sigma": [2.0, 2.0],
-            "prior": "auto",
+            "prior": "stages",
             "sampling": "guarded",
             "noise": "sigma",
-            "dependence": "independent",
+            "dependence": "any",
             "missing": "related",
         },
     ),

@@ -105,7 +105,7 @@ def test_the_passes_find_the_best_path_through_every_arc(mdp: MDP, seed: int) ->
     st.sampled_from([0.0, 0.5]),
 )
 def test_what_is_proven_holds_for_every_path_listed(mdp: MDP, seed: int, prior: str, epsilon: float) -> None:
-    learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.3, prior=prior)
+    learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.3, prior=prior, dependence="independent")
     plain, seen = plain_of(learner), some_sums(mdp, seed)
     alive = np.ones(mdp.n_arcs, dtype=bool)
     twin, slopes = twin_of(plain, seen)
@@ -125,7 +125,7 @@ def test_what_is_proven_holds_for_every_path_listed(mdp: MDP, seed: int, prior: 
 @pytest.mark.parametrize("epsilon", [0.0, 0.4])
 def test_it_confirms_what_challenger_proves_at_every_moment(epsilon: float) -> None:
     mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2]}, sigma=0.2)
-    learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.2)
+    learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.2, dependence="independent")
     plain = plain_of(learner)
     means, rng = arc_values(mdp, 3), np.random.default_rng(0)
     for trial in range(1500):
@@ -149,7 +149,7 @@ def test_it_confirms_what_challenger_proves_at_every_moment(epsilon: float) -> N
 def test_known_and_noise_free_arcs_need_no_margin() -> None:
     rows = [("s", "a", "t"), ("s", "b", "t"), ("t", "c", "end"), ("t", "d", "end")]
     mdp = MDP.from_edges(rows)
-    learner = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=[0.0, 0.0, 1.0, 1.0])
+    learner = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=[0.0, 0.0, 1.0, 1.0], dependence="independent")
     plain, alive = plain_of(learner), np.ones(4, dtype=bool)
     seen = Sums(np.array([1, 1, 5, 5]), np.array([1.0, 0.25, 0.0, 0.0]), np.zeros(4))
     alive[3] = False
@@ -161,7 +161,7 @@ def test_known_and_noise_free_arcs_need_no_margin() -> None:
 
 def test_nothing_is_proven_while_an_arc_is_unseen() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
-    plain = plain_of(Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0))
+    plain = plain_of(Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0, dependence="independent"))
     seen = Sums(np.array([4, 0]), np.array([1.0, 0.0]), np.zeros(2))
     assert np.isinf(plain.gap(seen, np.array([0]), np.ones(2, dtype=bool)))
     assert not plain.ruled_out(seen, np.array([0]), np.ones(2, dtype=bool)).any()
@@ -169,7 +169,7 @@ def test_nothing_is_proven_while_an_arc_is_unseen() -> None:
 
 def test_what_has_no_proof_is_never_checked_as_one() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
-    learner = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0)
+    learner = Challenger(mdp, epsilon=0.1, delta=0.1, sigma=1.0, dependence="independent")
     planned = plain_of(learner).entries._design
     for change, words in (
         ({"kind": "divining"}, "cannot check entries of kind divining"),
@@ -190,7 +190,7 @@ def test_what_has_no_proof_is_never_checked_as_one() -> None:
 
 def test_planned_shares_are_those_of_the_optimal_design_and_no_others() -> None:
     mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1], "c": [0, 1, 2]}, depends="previous")
-    learner = Challenger(mdp, epsilon=0.4, delta=0.1, sigma=np.linspace(0.0, 1.0, mdp.n_arcs))
+    learner = Challenger(mdp, epsilon=0.4, delta=0.1, sigma=np.linspace(0.0, 1.0, mdp.n_arcs), dependence="independent")
     right = plain_of(learner).entries._design
     assert checker_of(mdp, learner.settings(), right)[0] is not None
     wrong = [None, right[:-1], np.full(mdp.n_arcs, 0.1), right * np.nan, right * 1.001, Passes(mdp).even_flow()]
@@ -204,7 +204,10 @@ def test_planned_shares_are_those_of_the_optimal_design_and_no_others() -> None:
 @pytest.mark.parametrize("sigma", [0.0, 1.0])
 def test_sums_that_are_not_finite_prove_nothing(value: float, sigma: float) -> None:
     mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
-    plain, alive = plain_of(Challenger(mdp, epsilon=0.1, delta=0.1, sigma=sigma)), np.ones(4, dtype=bool)
+    plain, alive = (
+        plain_of(Challenger(mdp, epsilon=0.1, delta=0.1, sigma=sigma, dependence="independent")),
+        np.ones(4, dtype=bool),
+    )
     for part in ("origin", "sums"):
         numbers: dict[str, Any] = {"origin": np.array([1.0, 0.0, 0.0, 0.0]), "sums": np.zeros(4)}
         numbers[part] = np.array([value, -value, value, -value])

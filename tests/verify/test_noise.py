@@ -107,8 +107,12 @@ def test_squares_count_from_the_mean_before() -> None:
 def new_learner(noise: str, epsilon: float) -> Challenger:
     if noise.startswith("unknown"):
         sigma = {"a": 1.0, "b": 0.0, "c": 1.0} if noise == "unknown, a step exact" else None
-        return Challenger(MDP.from_steps(STEPS, sigma=sigma), epsilon=epsilon, delta=0.1, sigma="unknown")
-    return Challenger(MDP.from_steps(STEPS, reward_range=(-1, 3)), epsilon=epsilon, delta=0.1, noise=noise)
+        return Challenger(
+            MDP.from_steps(STEPS, sigma=sigma), epsilon=epsilon, delta=0.1, sigma="unknown", dependence="independent"
+        )
+    return Challenger(
+        MDP.from_steps(STEPS, reward_range=(-1, 3)), epsilon=epsilon, delta=0.1, noise=noise, dependence="independent"
+    )
 
 
 @pytest.mark.parametrize("noise", ["betting", "bernstein", "unknown", "unknown, a step exact"])
@@ -170,7 +174,7 @@ def test_an_unknown_sigma_needs_a_part_of_delta() -> None:
     exact = np.zeros((mdp.n_arcs, 50))
     exact[mdp.arcs.stage == 0] = gains[mdp.arcs.stage == 0]
     silent = MDP.from_steps(STEPS, sigma={"a": 1.0, "b": 0.0, "c": 0.0})
-    partly = Challenger(silent, 0.5, 0.1, "unknown")
+    partly = Challenger(silent, 0.5, 0.1, "unknown", dependence="independent")
     few = UnknownSigma(silent, partly.settings())
     assert 0.3 < few.sigma_at(Sums(np.full(mdp.n_arcs, 50), zeros, zeros, Scores(mdp.n_arcs, exact))) < 0.45
     assert ((few.sigma > 0) == (partly.sigma > 0)).all()
@@ -182,7 +186,13 @@ def test_an_unknown_sigma_needs_a_part_of_delta() -> None:
 
 def test_slopes_reach_beyond_those_that_the_noise_suggests() -> None:
     """A stop by a slope of an earlier check must be confirmed too: with coins the best slope is far below the first."""
-    learner = Challenger(MDP.from_steps({"a": [0, 1]}, reward_range=(0, 1)), epsilon=0.0, delta=0.01, noise="betting")
+    learner = Challenger(
+        MDP.from_steps({"a": [0, 1]}, reward_range=(0, 1)),
+        epsilon=0.0,
+        delta=0.01,
+        noise="betting",
+        dependence="independent",
+    )
     rng = np.random.default_rng(0)
     gains = [(rng.random(47) < 0.3).astype(float), (rng.random(47) < 0.5).astype(float)]
     plain = plain_of(learner)

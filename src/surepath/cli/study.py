@@ -193,6 +193,9 @@ def create(
         str | None,
         typer.Option(help="What the breaking off of a trial has to do with its scores: related, or unrelated."),
     ] = None,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="Every trial is told with a baseline, which its scores count less.")
+    ] = False,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
@@ -221,6 +224,7 @@ def create(
         cases_per_trial=cases_per_trial,
         dependence=dependence,
         missing=missing,
+        baseline=baseline,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
@@ -327,6 +331,8 @@ def _fact_in_words(key: str, value: Any) -> str:
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
+        if key in ("plan", "scores"):
+            return ", ".join(f"{shown(step)}={shown(item)}" for step, item in value.items())
         return "".join(
             f"\n  {shown(key)}: {_setting_in_words(item)}" for key, item in value.items() if item is not None
         )

@@ -31,7 +31,7 @@ from surepath._checks import MOST, check_delta, check_epsilon, shortened, sugges
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, SurepathError
 from surepath.learners.base import LEARNERS, build, setting_names
-from surepath.learners.own_rules import storable
+from surepath.learners.own_rules import storable, with_rules
 from surepath.model import families
 from surepath.model.files import parse_problem_text
 from surepath.model.text_files import MAX_BYTES, read_text
@@ -277,7 +277,7 @@ class Spec(BaseModel):
             for index, learner in enumerate(self.learners):
                 values = {"name": learner.name, "sigma": instance.sigma, **learner.settings}
                 try:
-                    build({**values, "epsilon": 1.0, "delta": 0.1}, instance.mdp)
+                    build({**with_rules(values), "epsilon": 1.0, "delta": 0.1}, instance.mdp)
                 except SettingError as error:
                     field = _named_first(error, learner.settings)
                     raise FieldError(str(error), "learners", index, *field) from None

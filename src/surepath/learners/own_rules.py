@@ -8,7 +8,10 @@ truth value:
         \"\"\"Play the path of the largest total width.\"\"\"
         best_path(view, view.widths, path)
 
-    EPRL(mdp, epsilon=0.1, delta=0.05, sigma=0.1, sampling=widest)  # or sampling="my_rules:widest"
+    EPRL(mdp, epsilon=0.1, delta=0.05, sigma=0.1, sampling=widest)
+
+Specs of `simulate` and of experiments name it, sampling="my_rules:widest"; nothing else imports by such a name, so that
+what a study, a certificate or a request says is never imported.
 
 A class has one method, which gets a `View` with the same facts and helpers. `surepath.check_rule` tries either on
 awkward graphs and says what is wrong with it.
@@ -25,7 +28,7 @@ import os
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -358,15 +361,18 @@ def imported(what: str, text: str) -> Any:
     return found
 
 
+def with_rules(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a spec with the functions that it names as "module:function"."""
+    named = {what: settings[what] for what in _KINDS if isinstance(settings.get(what), str) and ":" in settings[what]}
+    return {**settings, **{what: imported(what, text) for what, text in named.items()}}
+
+
 def own_rule(what: str, value: Any) -> Any:
-    """Return a rule of the user's own: an object of a class, a function, "module:function"; None for what is none.
+    """Return a rule of the user's own, an object of a class or a function; None for what is none.
 
     An object is copied: one copy plays, what was given stays as it came.
     """
     kind, function = _KINDS[what]
-    if isinstance(value, str) and ":" in value:
-        value = imported(what, value)
-        value = value() if isinstance(value, type) else value
     if isinstance(value, type):
         raise SettingError(f"{what} must be an object of your rule, {value.__name__}(), not the class itself")
     if isinstance(value, kind):

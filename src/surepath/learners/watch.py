@@ -352,7 +352,8 @@ def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, 
     else:
         text = f"the {reward} {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
     certain = "does" if p_value < SURE and kind != "late" else "may"
-    return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold")
+    advice = ": read this log again with dependence any" if kind == "luck" else ""
+    return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold{advice}")
 
 
 def doubt(messages: Sequence[str]) -> str | None:
@@ -442,7 +443,8 @@ def judge(
 
     Where a shift is found, what it accounts for is taken out of the noise, and luck, which it can look like, is not
     judged: so one cause is not reported as two. Where the stages of an episode may depend on each other, neither luck
-    nor the noise of all stages together is judged: those e-values multiply what must then not be multiplied.
+    nor the noise of all stages together is judged: those e-values multiply over the stages of an episode. All others
+    are about one stage, of which an episode has one reward, and the union over them is an average.
     """
     explained = np.zeros(len(counts.arc))
     for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
@@ -576,8 +578,8 @@ class Watch:
     """Watch the rewards for what contradicts the declared noise, additivity, independence and steadiness.
 
     It never changes a decision. The probability that it ever says anything, over all episodes and however often it is
-    asked, is at most 1e-3 while each reward is sigma-sub-Gaussian around its arc's mean given all that was told before.
-    Rewards of known arcs are left out.
+    asked, is at most 1e-3 while each reward is sigma-sub-Gaussian around its arc's mean given all that was told before;
+    unless `independent`, given all earlier episodes. Rewards of known arcs are left out.
 
     Args:
         mdp: The problem.

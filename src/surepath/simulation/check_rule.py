@@ -103,7 +103,7 @@ def _must_end(rule: SamplingRule, instance: Instance, rng: np.random.Generator, 
     limit = 100 + 40 * known.episodes
     tried = (
         EPRL(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule),
-        Challenger(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule),
+        Challenger(instance.mdp, 0.2, 0.1, instance.sigma, sampling=rule, dependence="independent"),
     )
     ends = [learner.name for learner in tried if _ends(learner, instance, rng, limit)]
     if not ends:

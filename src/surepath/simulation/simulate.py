@@ -19,7 +19,7 @@ from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import Learner, build
-from surepath.learners.own_rules import warn_of_cost
+from surepath.learners.own_rules import warn_of_cost, with_rules
 from surepath.learners.runs import (
     BUDGET,
     BUDGET_AND_ZERO,
@@ -452,7 +452,7 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
         return spec.fresh(float(grid.min()))
     if not isinstance(spec, Mapping):
         raise SettingError(f'a learner is a Learner or a spec such as {{"name": "EPRL", ...}}, not {spec!r}')
-    settings = dict(spec)
+    settings = with_rules(spec)
     if grid is not None:
         settings["epsilon"] = float(grid.min())
     if settings.get("name") == "Rounds":

@@ -24,13 +24,13 @@ def assert_same(mine: Any, theirs: Any) -> None:
 
 def test_another_epsilon_gets_the_bound_that_suits_it_unless_one_was_given() -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
-    learner = Challenger(mdp, 0.2, 0.1, 1.0)
-    assert learner.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0).settings()
+    learner = Challenger(mdp, 0.2, 0.1, 1.0, dependence="independent")
+    assert learner.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0, dependence="independent").settings()
     again = build(learner.settings(), mdp)
-    assert again.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0).settings()
+    assert again.fresh(0.5).settings() == Challenger(mdp, 0.5, 0.1, 1.0, dependence="independent").settings()
     bound = learner.settings()["bound"]
     bound["rho"] = 0.3
-    own = Challenger(mdp, 0.2, 0.1, 1.0, bound=bound)
+    own = Challenger(mdp, 0.2, 0.1, 1.0, bound=bound, dependence="independent")
     assert own.fresh(0.5).settings()["bound"] == bound
     bound["entries"][0]["weight"] = 1e-9  # what was handed out is a copy
     assert own.settings()["bound"]["entries"][0]["weight"] == learner.bound["entries"][0]["weight"]
@@ -72,13 +72,13 @@ def _set(bound: dict[str, Any], place: str, value: Any) -> None:
 )
 def test_numbers_that_make_no_bound_are_refused(place: str, value: Any, message: str) -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int))
-    bound = copy.deepcopy(Challenger(mdp, 0.2, 0.1, 1.0).bound)
+    bound = copy.deepcopy(Challenger(mdp, 0.2, 0.1, 1.0, dependence="independent").bound)
     _set(bound, place, value)
     with pytest.raises(SettingError) as caught:
-        Challenger(mdp, 0.2, 0.1, 1.0, bound=bound)
+        Challenger(mdp, 0.2, 0.1, 1.0, bound=bound, dependence="independent")
     assert message in str(caught.value)
 
 
 def test_a_bound_is_a_dict() -> None:
     with pytest.raises(SettingError, match="bound must be a dict with entries, rival"):
-        Challenger(MDP.from_arrays([[[0, 0]]]), 0.2, 0.1, 1.0, bound=[1])  # type: ignore[arg-type]
+        Challenger(MDP.from_arrays([[[0, 0]]]), 0.2, 0.1, 1.0, bound=[1], dependence="independent")  # type: ignore[arg-type]

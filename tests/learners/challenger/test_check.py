@@ -70,7 +70,7 @@ def test_the_check_takes_out_what_all_rows_do_on_a_longer_graph(seed: int) -> No
     instance, rng = families.layered(2, 2, 8, seed=seed, sigma=0.5), np.random.default_rng(seed)
     arcs = instance.mdp.n_arcs
     sigma = 0.5 * np.exp(rng.uniform(-2, 2, arcs))
-    learner = Challenger(instance.mdp, 0.5, 0.1, sigma)
+    learner = Challenger(instance.mdp, 0.5, 0.1, sigma, dependence="independent")
     seen = learner._seen
     seen.visits[:] = np.exp(rng.uniform(1, 9, arcs)).astype(int)
     seen.sums[:] = seen.visits * (instance.gains + sigma * rng.standard_normal(arcs) / 20)

@@ -79,7 +79,7 @@ def problem(noise: str) -> MDP:
 def test_the_largest_bound_of_a_challenger_is_the_certified_gap(noise: str, seed: int, epsilon: float) -> None:
     """Before and after the stop; and while the gap is that of today, the challenger named is what stands against it."""
     rng, mdp = np.random.default_rng(seed), problem(noise)
-    learner = Challenger(mdp, epsilon, 0.1, **NOISES[noise])
+    learner = Challenger(mdp, epsilon, 0.1, **{"dependence": "independent", **NOISES[noise]})
     means = rng.uniform(-0.5, 1.5, mdp.n_arcs)
     scatter = np.where(learner.sigma > 0, 0.4, 0.0)
     for trial in range(1, 161):

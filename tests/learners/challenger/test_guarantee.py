@@ -62,7 +62,7 @@ CASES: list[tuple[Instance, float, int, dict[str, Any]]] = [
 
 def ties_alone(instance: Instance, epsilon: float, delta: float) -> dict[str, Any]:
     """A bound of one entry, the one for ties, with all of delta."""
-    bound = Challenger(instance.mdp, epsilon, delta, instance.sigma).bound
+    bound = Challenger(instance.mdp, epsilon, delta, instance.sigma, dependence="independent").bound
     return {**bound, "entries": [{**bound["entries"][-1], "weight": 1.0}]}
 
 
@@ -82,7 +82,7 @@ BY_TIES = [(options(1, 2, 0.31), 0.3, 2500), (options(3, 2, 0.51), 0.5, 1500), (
 def test_single_excursions_keep_the_guarantee(delta: float) -> None:
     failed = runs = 0
     for instance, count in BY_EXCURSIONS:
-        learner = Challenger(instance.mdp, 0.0, delta, instance.sigma)
+        learner = Challenger(instance.mdp, 0.0, delta, instance.sigma, dependence="independent")
         own = wrong(learner, instance, count)
         assert not is_above(own, count, delta), instance.mdp
         failed, runs = failed + own, runs + count
@@ -93,7 +93,7 @@ def test_single_excursions_keep_the_guarantee(delta: float) -> None:
 def test_the_entry_for_ties_keeps_the_guarantee_alone(delta: float) -> None:
     for instance, epsilon, count in BY_TIES:
         bound = ties_alone(instance, epsilon, delta)
-        learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, bound=bound)
+        learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, bound=bound, dependence="independent")
         own = wrong(learner, instance, count)
         assert not is_above(own, count, delta), instance.mdp
         assert binomtest(own, count, delta, alternative="less").pvalue < 1e-6
@@ -102,11 +102,11 @@ def test_the_entry_for_ties_keeps_the_guarantee_alone(delta: float) -> None:
 def test_without_the_constant_of_an_excursion_it_fails() -> None:
     """Sixty stages, each decided by itself: what each pays must allow for all of them."""
     instance, delta, runs = options(60, 2, 0.3), 0.5, 60
-    default = Challenger(instance.mdp, 0.0, delta, 1.0).bound
+    default = Challenger(instance.mdp, 0.0, delta, 1.0, dependence="independent").bound
     # One entry of small c with all the weight: a bound that has little to spare when trials are few.
     entry, even = {**default["entries"][0], "weight": 1.0, "scale": 2.0}, {"factor": 1.0, "power": 1.0}
     bound = {**default, "entries": [entry], "incumbent": even}
-    learner = Challenger(instance.mdp, 0.0, delta, 1.0, bound=bound)
+    learner = Challenger(instance.mdp, 0.0, delta, 1.0, bound=bound, dependence="independent")
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     learner.pairs = learner.pairs._replace(toll=np.zeros_like(learner.pairs.toll))
     assert is_above(wrong(learner, instance, runs), runs, delta)
@@ -116,7 +116,7 @@ def test_without_the_constant_of_an_excursion_it_fails() -> None:
 def test_the_failure_rate_stays_below_delta(delta: float) -> None:
     failed = runs = 0
     for instance, epsilon, count, settings in CASES:
-        learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, **settings)
+        learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, dependence="independent", **settings)
         own = wrong(learner, instance, count)
         assert not is_above(own, count, delta), (instance.mdp, epsilon, settings)
         failed, runs = failed + own, runs + count
@@ -126,7 +126,7 @@ def test_the_failure_rate_stays_below_delta(delta: float) -> None:
 
 def in_delayed_batches(instance: Instance, epsilon: float, delta: float, rng: np.random.Generator) -> Challenger:
     """Workers that answer late: a batch is told only after the next two were handed out, and one play is lost."""
-    learner = Challenger(instance.mdp, epsilon, delta, instance.sigma)
+    learner = Challenger(instance.mdp, epsilon, delta, instance.sigma, dependence="independent")
     waiting: deque[np.ndarray] = deque()
     while not learner.stopped:
         while len(waiting) < 3:
@@ -155,7 +155,7 @@ def test_the_certified_gap_holds_at_all_times_at_once() -> None:
     instance, delta, runs, rng = options(2, 2, 0.6), 0.3, 150, np.random.default_rng(4)
     best, broken, lost = instance.best_path(), 0, 0
     for _ in range(runs):
-        learner, below = Challenger(instance.mdp, 0.0, delta, instance.sigma), False
+        learner, below = Challenger(instance.mdp, 0.0, delta, instance.sigma, dependence="independent"), False
         while not learner.stopped and learner.episodes < 120:
             path = learner.ask()
             learner.tell(path, instance.means[path] + rng.standard_normal(2))
@@ -171,7 +171,7 @@ def test_the_certified_gap_holds_at_all_times_at_once() -> None:
 def test_without_the_union_over_paths_it_fails() -> None:
     """Two hundred actions, and a bound that holds for one of them only: wrong more often than delta allows."""
     instance, delta, runs = options(1, 200, 2.04), 0.5, 250
-    learner = Challenger(instance.mdp, 2.0, delta, 1.0)
+    learner = Challenger(instance.mdp, 2.0, delta, 1.0, dependence="independent")
     # Any c keeps the guarantee; with the same on both sides the bound of this one pair has little to spare.
     learner.pairs.c[OWN] = learner.pairs.c[RIVAL]
     assert not is_above(wrong(learner, instance, runs), runs, delta)
@@ -186,25 +186,36 @@ def test_without_the_union_over_paths_it_fails() -> None:
 def test_a_build_without_the_log_term_fails(tmp_path: Path) -> None:
     """Two roads of ten arcs each: without 1/2 log(1 + n/c) of every arc the bound is far too tight."""
     instance, delta, runs = two_roads(10, 1.02), 0.1, 400
-    learner = Challenger(instance.mdp, 1.0, delta, instance.sigma)
+    learner = Challenger(instance.mdp, 1.0, delta, instance.sigma, dependence="independent")
     assert not is_above(wrong(learner, instance, runs), runs, delta)
+    program = (
+        "instance = two_roads(10, 1.02)\n"
+        f"learner = Challenger(instance.mdp, 1.0, {delta}, instance.sigma, dependence='independent')\n"
+        f"print(wrong(learner, instance, {runs}))\n"
+    )
+    found = from_a_broken_build(tmp_path, "run.py", "0.5 * np.log1p(n / c)", "0.0", __name__, program)
+    assert is_above(found, runs, delta)
+
+
+def from_a_broken_build(tmp_path: Path, name: str, term: str, instead: str, module: str, program: str) -> int:
+    """What a program prints that has all names of a module, where one term of a file of Challenger was replaced."""
     home = Path(surepath.__file__).parent
     shutil.copytree(home, tmp_path / "surepath", ignore=shutil.ignore_patterns("__pycache__"))
-    file = tmp_path / "surepath" / "learners" / "challenger" / "run.py"
-    text, term = file.read_text(encoding="utf-8"), "0.5 * np.log1p(n / c)"
+    file = tmp_path / "surepath" / "learners" / "challenger" / name
+    text = file.read_text(encoding="utf-8")
     assert text.count(term) == 1
-    file.write_text(text.replace(term, "0.0"), encoding="utf-8")
-    program = (
-        "from tests.learners.challenger.test_guarantee import *\n"
-        f"assert str(Path(surepath.__file__)).startswith({str(tmp_path)!r})\n"
-        f"instance = two_roads(10, 1.02)\n"
-        f"print(wrong(Challenger(instance.mdp, 1.0, {delta}, instance.sigma), instance, {runs}))\n"
-    )
+    file.write_text(text.replace(term, instead), encoding="utf-8")
+    checked = f"import surepath\nassert surepath.__file__.startswith({str(tmp_path)!r})\n"
     root = Path(__file__).resolve().parents[3]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}", "SUREPATH_CACHE_DIR": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", f"from {module} import *\n{checked}{program}"],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert is_above(int(done.stdout), runs, delta)
+    return int(done.stdout)

@@ -29,7 +29,7 @@ GRID = np.linspace(0.0, 1.0, 1501)
 def told(mdp: MDP, episodes: int, seed: int, **settings: Any) -> tuple[Challenger, list[list[float]]]:
     """A learner after random trials, and the gains of every arc in their order."""
     rng = np.random.default_rng(seed)
-    learner = Challenger(mdp, 0.0, 0.1, **settings)
+    learner = Challenger(mdp, 0.0, 0.1, dependence="independent", **settings)
     assert mdp.reward_range is not None
     low, high = mdp.reward_range
     shape, gains = rng.uniform(0.3, 8, (mdp.n_arcs, 2)), [[] for _ in range(mdp.n_arcs)]  # type: ignore[var-annotated]
@@ -85,12 +85,12 @@ def test_every_width_is_at_least_the_exact_one(noise: str, direction: str) -> No
 
 def test_where_sigma_is_declared_no_part_of_learned_noise_reaches_a_kernel() -> None:
     """None is a type of its own: Numba leaves out what None cannot reach. Both processes are one type."""
-    learner = Challenger(options(2, 3), 0.3, 0.1, 0.5)
+    learner = Challenger(options(2, 3), 0.3, 0.1, 0.5, dependence="independent")
     assert (learner.pairs.learned, learner._work.learned_work) == (None, None)
     assert learner._evidence()["product"].shape == betting.new_bets(0).shape
     kinds = set()
     for noise in NOISES:
-        pairs = Challenger(options(2, 3), 0.3, 0.1, noise=noise).pairs
+        pairs = Challenger(options(2, 3), 0.3, 0.1, noise=noise, dependence="independent").pairs
         assert pairs.learned is not None
         kinds.add(str([(np.ndim(x), np.asarray(x).dtype) for part in pairs.learned[6:] for x in part]))
     assert len(kinds) == 1
@@ -120,7 +120,7 @@ def test_the_passes_use_these_widths(noise: str) -> None:
 @pytest.mark.parametrize("settings", [{"noise": "bernstein"}, {"noise": "betting"}])
 def test_runs_and_steps_decide_alike(settings: dict[str, Any]) -> None:
     instance = Instance(options(2, 2), Bernoulli([0.2, 0.8, 0.7, 0.1]))
-    learner = Challenger(instance.mdp, 0.3, 0.2, **settings)
+    learner = Challenger(instance.mdp, 0.3, 0.2, dependence="independent", **settings)
     for seed in range(3):
         run = learner._run(reality_of(instance), np.random.default_rng(seed), 10_000, np.array([0.3]))
         steps = drive(learner, instance, np.random.default_rng(seed), 10_000, np.array([0.3]))
@@ -136,7 +136,7 @@ def test_arcs_with_a_sigma_a_range_and_a_known_reward_mix() -> None:
     sigma = np.array([0.1, 0.1, np.nan, np.nan, np.nan, np.nan])
     known = np.array([np.nan] * 5 + [0.4])
     mdp = MDP(**fields, sigma=sigma, known=known, reward_range=(low, high))
-    learner, rng = Challenger(mdp, 0.1, 0.1), np.random.default_rng(0)
+    learner, rng = Challenger(mdp, 0.1, 0.1, dependence="independent"), np.random.default_rng(0)
     assert learner.noise == "betting"
     assert learner.pairs.learned is not None
     assert learner.pairs.learned.learns.tolist() == [False, False, True, True, True, False]
@@ -153,14 +153,16 @@ def test_arcs_with_a_sigma_a_range_and_a_known_reward_mix() -> None:
 def test_the_default_suits_what_is_declared() -> None:
     plain = MDP.from_arrays(np.zeros((1, 1, 2), dtype=int))
     both = MDP.from_steps({"a": ["x", "y"]}, sigma=0.2, reward_range=(0, 1))
-    assert Challenger(options(1, 2), 0.1, 0.1).settings()["noise"] == "betting"
-    assert Challenger(options(1, 2), 0.1, 0.1, 0.3).noise == "sigma"
-    assert Challenger(plain, 0.1, 0.1, 0.3).noise == "sigma"
-    assert Challenger(both, 0.1, 0.1).noise == "sigma"
-    learned = Challenger(both, 0.1, 0.1, noise="bernstein").pairs.learned
+    assert Challenger(options(1, 2), 0.1, 0.1, dependence="independent").settings()["noise"] == "betting"
+    assert Challenger(options(1, 2), 0.1, 0.1, 0.3, dependence="independent").noise == "sigma"
+    assert Challenger(plain, 0.1, 0.1, 0.3, dependence="independent").noise == "sigma"
+    assert Challenger(both, 0.1, 0.1, dependence="independent").noise == "sigma"
+    learned = Challenger(both, 0.1, 0.1, noise="bernstein", dependence="independent").pairs.learned
     assert learned is not None
     assert learned.learns.all()
-    again = Challenger.from_snapshot(options(1, 2), Challenger(options(1, 2), 0.1, 0.1).snapshot())
+    again = Challenger.from_snapshot(
+        options(1, 2), Challenger(options(1, 2), 0.1, 0.1, dependence="independent").snapshot()
+    )
     assert isinstance(again, Challenger)
     assert (again.pairs.kind == BETTING).any()
 
@@ -186,12 +188,12 @@ def test_simulate_takes_the_cheap_one_and_says_so() -> None:
 )
 def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingError, match=words):
-        Challenger(MDP.from_arrays(np.zeros((1, 1, 2), dtype=int)), 0.1, 0.1, **settings)
+        Challenger(MDP.from_arrays(np.zeros((1, 1, 2), dtype=int)), 0.1, 0.1, dependence="independent", **settings)
 
 
 def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
     instance = Instance(MDP.from_arrays(np.zeros((2, 1, 2), dtype=int)), Gaussian([0.0, 1.0, 1.0, 0.0], 0.3))
-    learner, rng = Challenger(instance.mdp, 0.2, 0.1, "unknown"), np.random.default_rng(0)
+    learner, rng = Challenger(instance.mdp, 0.2, 0.1, "unknown", dependence="independent"), np.random.default_rng(0)
     assert json.loads(json.dumps(learner.settings()))["sigma"] == "unknown"
     learner.tell([0, 2], [0.1, 0.9])
     assert learner.certified_gap() == np.inf
@@ -205,9 +207,9 @@ def test_an_unknown_sigma_is_a_setting_and_is_found() -> None:
     assert learner.findings() == []
     differing = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 2.0})
     with pytest.raises(SettingError, match=r"the problem declares noise from 0\.5 to 2; leave sigma out"):
-        Challenger(differing, 0.2, 0.1, "unknown")
+        Challenger(differing, 0.2, 0.1, "unknown", dependence="independent")
     exact = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, sigma={"a": 0.5, "b": 0.0})
-    learner = Challenger(exact, 0.2, 0.1, "unknown")
+    learner = Challenger(exact, 0.2, 0.1, "unknown", dependence="independent")
     assert exact.sigma is not None
     assert np.array_equal(learner.sigma, exact.sigma > 0)
     plain, why = checker_of(differing, learner.settings())

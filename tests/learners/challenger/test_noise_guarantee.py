@@ -12,7 +12,7 @@ from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, si
 from tests.learners.rates import DELTAS, is_above
 
 pytestmark = pytest.mark.guarantee
-QUICK: dict[str, Any] = {}
+QUICK: dict[str, Any] = {"dependence": "independent"}
 
 
 def options(stages: int, actions: int, ranged: bool = True) -> MDP:
@@ -86,7 +86,7 @@ def exact_steps_wrong(runs: int) -> tuple[int, float]:
     for run in range(runs):
         rng = np.random.default_rng(run)
         means = np.append(rng.permutation([1.0, 0.0, 0.0, 0.0, 0.0]), np.full(20, 0.3))
-        learner = Challenger(mdp, 0.5, 0.1, "unknown")
+        learner = Challenger(mdp, 0.5, 0.1, "unknown", dependence="independent")
         while not learner.stopped:
             path = learner.ask()
             learner.tell(path, means[path] + mdp.sigma[path] * rng.standard_normal(21))  # type: ignore[index]

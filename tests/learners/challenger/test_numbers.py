@@ -17,7 +17,7 @@ from tests.verify.tools import plain_of
 
 def test_what_double_precision_cannot_decide_is_refused_in_words() -> None:
     mdp = MDP.from_arrays([[[0, 0]]])
-    learner = Challenger(mdp, 1e-6, 0.1, 1e-3)
+    learner = Challenger(mdp, 1e-6, 0.1, 1e-3, dependence="independent")
     with pytest.raises(RewardError, match=r"scores of size 1e\+10 at step 0 make .* too coarse"):
         learner.tell([0], [1e10])
     assert learner.episodes == 0
@@ -28,8 +28,10 @@ def test_what_double_precision_cannot_decide_is_refused_in_words() -> None:
         ]
     )
     with pytest.raises(SettingError, match=r"scores of size 1e\+16 at step 0 .* too coarse for epsilon 0\.5"):
-        Challenger(known, 0.5, 0.1, 1.0)
-    exact = Challenger(known, 0.0, 0.1, 1.0)  # nothing is promised but the best: it goes on until that is clear
+        Challenger(known, 0.5, 0.1, 1.0, dependence="independent")
+    exact = Challenger(
+        known, 0.0, 0.1, 1.0, dependence="independent"
+    )  # nothing is promised but the best: it goes on until that is clear
     for _ in range(50):
         exact.tell([1], [1e16 + 2.0])
     assert not exact.stopped
@@ -42,15 +44,15 @@ def test_what_is_no_number_proves_nothing(task: int) -> None:
     available = np.ones((2, 2, 2), dtype=bool)
     available[1, 1, 1] = False
     mdp = MDP.from_arrays([[[0, 1], [0, 1]], [[0, 0], [0, 0]]], available=available)
-    bound = Challenger(mdp, 1e6, 0.1, 1.0).bound
+    bound = Challenger(mdp, 1e6, 0.1, 1.0, dependence="independent").bound
     # The entry for ties needs no logarithm of a, so it stays out.
     fixed: dict[str, Any] = {"bound": {**bound, "entries": bound["entries"][:-1]}}
-    learner = Challenger(mdp, 1e6, 0.1, 1.0, **fixed)
+    learner = Challenger(mdp, 1e6, 0.1, 1.0, dependence="independent", **fixed)
     for path in ([0, 2], [0, 3], [1, 4]):
         learner._absorb(np.array(path), np.array([0.5, 0.5]))
     for place in range(5):
         for names in (("top", "low"), ("a",), ("log_a",), ("extra",)):
-            broken = Challenger(mdp, 1e6, 0.1, 1.0, **fixed)
+            broken = Challenger(mdp, 1e6, 0.1, 1.0, dependence="independent", **fixed)
             broken._load({**learner._evidence(), "planned": False})
             assert broken._act(tasks.CHECK) == 1.0  # with numbers it passes: 1e6 is far beyond every bound
             for name in names:
@@ -61,14 +63,14 @@ def test_what_is_no_number_proves_nothing(task: int) -> None:
 
 def test_subnormal_sigmas_are_refused() -> None:
     with pytest.raises(SettingError, match=r"sigma must be 0 or at least 1e-100"):
-        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, [1.0, 5e-324])
+        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, [1.0, 5e-324], dependence="independent")
 
 
 def test_without_noise_declared_nothing_is_built() -> None:
     with pytest.raises(SettingError, match=r"Challenger: the noise of the scores is not declared .* Three ways to"):
-        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1)
+        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, dependence="independent")
     bounded = MDP.from_arrays([[[0, 0]]], reward_range=(0.0, 4.0))
-    assert Challenger(bounded, 0.1, 0.1).sigma.tolist() == [2.0, 2.0]
+    assert Challenger(bounded, 0.1, 0.1, dependence="independent").sigma.tolist() == [2.0, 2.0]
 
 
 def tied_but_for_rounding() -> Instance:
@@ -85,7 +87,7 @@ def tied_but_for_rounding() -> Instance:
 @pytest.mark.parametrize("epsilon", [0.072, 0.0735, 0.075, 0.077])
 def test_the_answer_is_the_path_that_passed_the_check(epsilon: float) -> None:
     instance = tied_but_for_rounding()
-    learner = Challenger(instance.mdp, epsilon=epsilon, delta=0.1, sigma=0.01)
+    learner = Challenger(instance.mdp, epsilon=epsilon, delta=0.1, sigma=0.01, dependence="independent")
     run = simulate(learner, instance, runs=1, seed=0, workers=1)
     play(learner, instance, np.random.default_rng(0), 100)
     assert learner.stopped

@@ -13,10 +13,10 @@ from tests.learners.worlds import random_mdp
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"prior": "uniform"},
-    {"prior": "both"},
+    {"dependence": "independent", "prior": "uniform"},
+    {"dependence": "independent", "prior": "both"},
     {"sampling": "max-diameter"},
-    {"sampling": "separating", "prior": "excursion"},
+    {"dependence": "independent", "sampling": "separating", "prior": "excursion"},
     {"sampling": "coverage"},
 ]
 

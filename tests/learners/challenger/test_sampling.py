@@ -30,10 +30,10 @@ def chosen(learner: Challenger, marks: np.ndarray) -> list[int]:
 @given(st.data())
 def test_no_path_is_better_by_the_tangent_and_none_dearer_for_nothing(data: Any) -> None:
     mdp = data.draw(mdps())
-    cost = np.array(data.draw(st.lists(st.floats(0.0, 10.0), min_size=mdp.n_arcs, max_size=mdp.n_arcs)))
+    cost = np.array(data.draw(st.lists(st.just(0.0) | st.floats(1e-3, 10.0), min_size=mdp.n_arcs, max_size=mdp.n_arcs)))
     rng = np.random.default_rng(data.draw(st.integers(0, 999)))
     marks = OTHER_ARCS + rng.random(mdp.n_arcs) * (rng.random(mdp.n_arcs) < 0.7)
-    learner = Challenger(mdp.with_costs(cost), 0.1, 0.1, 1.0, sampling="thrifty")
+    learner = Challenger(mdp.with_costs(cost), 0.1, 0.1, 1.0, sampling="thrifty", dependence="independent")
     price = cost + LEAST_PRICE * cost.mean()
     path = chosen(learner, marks)
     worth, paid = marks[path].sum(), price[path].sum()
@@ -50,19 +50,19 @@ def test_no_path_is_better_by_the_tangent_and_none_dearer_for_nothing(data: Any)
 
 def test_prices_count_only_where_plans_differ_in_them() -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
-    assert Challenger(mdp, 0.1, 0.1, 1.0).sampling == "guarded"
+    assert Challenger(mdp, 0.1, 0.1, 1.0, dependence="independent").sampling == "guarded"
     even = mdp.with_costs([1.0, 1.0, 3.0, 3.0])
     assert not prices_differ(even)
-    assert Challenger(even, 0.1, 0.1, 1.0).sampling == "guarded"
+    assert Challenger(even, 0.1, 0.1, 1.0, dependence="independent").sampling == "guarded"
     dear = mdp.with_costs([1.0, 2.0, 3.0, 3.0])
-    assert Challenger(dear, 0.1, 0.1, 1.0).sampling == "thrifty"
-    assert Challenger(dear, 0.1, 0.1, 1.0, sampling="guarded").sampling == "guarded"
+    assert Challenger(dear, 0.1, 0.1, 1.0, dependence="independent").sampling == "thrifty"
+    assert Challenger(dear, 0.1, 0.1, 1.0, sampling="guarded", dependence="independent").sampling == "guarded"
 
 
 def play(mdp: MDP, sampling: str, seed: int) -> tuple[float, list[tuple[int, ...]], bool]:
     means = np.array([0.9, 0.2, 0.5, 0.45])
     instance, rng = Instance(mdp, Gaussian(means, 0.2)), np.random.default_rng(seed)
-    learner = Challenger(mdp, 0.1, 0.1, 0.2, sampling=sampling)
+    learner = Challenger(mdp, 0.1, 0.1, 0.2, sampling=sampling, dependence="independent")
     paths = []
     while not learner.stopped:
         path = learner.ask()
@@ -90,7 +90,7 @@ def test_with_one_price_for_all_plans_the_plays_are_those_without_prices() -> No
 
 def test_excluded_options_never_fill_in() -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 3), dtype=int)).with_costs([5.0, 1.0, 9.0, 1.0, 1.0, 1.0])
-    learner = Challenger(mdp, 0.1, 0.1, 0.2)
+    learner = Challenger(mdp, 0.1, 0.1, 0.2, dependence="independent")
     learner.exclude(1)
     rng = np.random.default_rng(0)
     means = np.array([0.9, 0.0, 0.1, 0.5, 0.45, 0.4])
@@ -107,7 +107,7 @@ def test_plays_under_way_lower_marks_one_after_the_other(data: Any) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     paths = all_paths(mdp)
     plays = [paths[i] for i in data.draw(st.lists(st.integers(0, len(paths) - 1), min_size=1, max_size=8))]
-    learner = Challenger(mdp, 0.1, 0.1, 1.0)
+    learner = Challenger(mdp, 0.1, 0.1, 1.0, dependence="independent")
     visits, marks = rng.integers(1, 9, size=mdp.n_arcs), rng.random(mdp.n_arcs)
     learner._seen.visits[:], learner._work.mark[:], learner._work.variance[:] = visits, marks, 1.0
     share_out(learner.pairs, learner._seen, learner._work, np.array(plays))

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP, Challenger
+from surepath import MDP, Challenger, Gaussian, Instance, simulate
+from surepath.errors import SettingError
 from surepath.learners import runs as tasks
+from surepath.learners.challenger.stages import most_episodes
 from surepath.learners.challenger.state import FIRST_KAPPA, KEPT
 from tests.learners.worlds import with_known, with_ranges
 from tests.naive.challenger import excursions, most_choices
@@ -91,7 +93,7 @@ def test_a_check_bounds_pairs_as_enumeration_does(mdp: MDP, seed: int) -> None:
         for row, value in exact.items():
             least = min(value, exact[KEPT])
             found = float(work.stage_work.bound[row, x])
-            width = least - twin.difference(x, y)
+            width = exact[KEPT] - twin.difference(x, y)
             assert found >= least - 5e-4 * abs(width) - 1e-9, (row, x, y)  # the twin tries slopes 2 % apart
             # Slopes are tried up to 3.7 times the one that suits S0; the far rows serve other arcs.
             assert found <= exact[KEPT] + 0.02 * abs(width) + 1e-9
@@ -147,6 +149,21 @@ def test_what_is_eliminated_is_a_loss_by_every_excursion(mdp: MDP, seed: int) ->
         assert any(losses) or not any(e in q for q in paths)
 
 
-def test_unknown_noise_is_refused_under_any_dependence() -> None:
-    with pytest.raises(Exception, match="independent"):
-        Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, "unknown", dependence="any")
+def test_it_stops_by_the_number_of_episodes_that_the_widths_allow() -> None:
+    """All plans tie and every option is played as often: the stop comes late, and no later than that."""
+    mdp = MDP.from_arrays(np.zeros((4, 1, 3), dtype=int))
+    for epsilon in (2.0, 1.0):
+        learner = Challenger(mdp, epsilon, 0.1, 1.0, sampling="coverage")
+        most = most_episodes(mdp, learner.pairs, np.full(mdp.n_arcs, 1 / 3), epsilon)
+        tau = simulate(learner, Instance(mdp, Gaussian(np.zeros(mdp.n_arcs), 1.0)), 30, seed=1).tau
+        assert tau.max() <= 1.01 * most + 3  # full checks come at every hundredth part more
+        assert tau.max() > most / 4
+
+
+def test_what_needs_independence_is_refused_without_it() -> None:
+    """Any dependence is the default: who needs the other must say so."""
+    mdp = MDP.from_arrays([[[0, 0]]])
+    for refused in ({"sigma": "unknown"}, {"sigma": 1.0, "prior": "both"}):
+        with pytest.raises(SettingError, match='needs dependence="independent"'):
+            Challenger(mdp, 0.1, 0.1, **refused)
+        assert Challenger(mdp, 0.1, 0.1, **refused, dependence="independent").dependence == "independent"

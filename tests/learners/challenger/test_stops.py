@@ -41,7 +41,7 @@ def test_it_always_stops(count: int, longest: int) -> None:
 def test_what_the_check_has_proven_of_a_path_stays_proven() -> None:
     """Here the certified gap, found by bisection, is a little above the epsilon that the check has proven."""
     instance = families.paper_random(2, 2, 3, seed=97, sigma=0.3)
-    learner, rng = Challenger(instance.mdp, 0.6, 0.1, 0.3), np.random.default_rng(97)
+    learner, rng = Challenger(instance.mdp, 0.6, 0.1, 0.3, dependence="independent"), np.random.default_rng(97)
     while not learner.stopped:
         path = learner.ask()
         learner.tell(path, rng.normal(instance.means[path], 0.3))

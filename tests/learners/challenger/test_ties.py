@@ -61,7 +61,7 @@ def test_ties_take_no_more_trials_than_the_design(instance: Instance, epsilon: f
     result = simulate({"name": "Challenger", "delta": 0.1}, instance, 6, seed=1, epsilons=[epsilon], budget=20_000)
     assert not result.censored.any()
     assert result.mean_tau() < 1.2 * design
-    without = Challenger(instance.mdp, epsilon, 0.1, 1.0).settings()
+    without = Challenger(instance.mdp, epsilon, 0.1, 1.0, dependence="independent").settings()
     without["bound"]["entries"].pop()
     plain = simulate({**without, "sampling": "separating"}, instance, 6, seed=1, budget=20_000)
     assert result.mean_tau() < plain.mean_tau()
@@ -69,7 +69,7 @@ def test_ties_take_no_more_trials_than_the_design(instance: Instance, epsilon: f
 
 def test_the_plan_is_that_of_the_optimal_design() -> None:
     instance = families.minimax_hard(2, 2, 9)
-    mdp, learner = instance.mdp, Challenger(instance.mdp, 1.0, 0.1, 2.0)
+    mdp, learner = instance.mdp, Challenger(instance.mdp, 1.0, 0.1, 2.0, dependence="independent")
     entry = learner.bound["entries"][-1]
     assert entry["kind"] == "shifted"
     assert learner.pairs.flow == pytest.approx(design_flow(graph_of(mdp), np.ones(mdp.n_arcs)), rel=1e-7)
@@ -79,13 +79,13 @@ def test_the_plan_is_that_of_the_optimal_design() -> None:
     visits = entry["trials"] * learner.pairs.flow
     assert learner.pairs.tilt[-1] == pytest.approx(2.0 / (1.0 / (2 * need) * visits))
     assert learner.pairs.c[:, -1] == pytest.approx(np.stack([entry["steadiness"] * visits] * 2))
-    for absent in (Challenger(mdp, 0.0, 0.1, 1.0),):
+    for absent in (Challenger(mdp, 0.0, 0.1, 1.0, dependence="independent"),):
         assert absent.pairs.planned == np.inf
         assert all(entry["kind"] != "shifted" for entry in absent.bound["entries"])
 
 
 def test_the_guard_takes_every_second_trial_and_follows_the_flow_at_last() -> None:
-    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0)
+    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, dependence="independent")
     planned, of = learner.pairs.planned, getattr(turn, "py_func", turn)
 
     def after(learner: Challenger, episodes: int) -> int:
@@ -97,7 +97,7 @@ def test_the_guard_takes_every_second_trial_and_follows_the_flow_at_last() -> No
     assert after(learner, even) == FREE
     assert after(learner, even + 1) == EVEN
     assert after(learner, 2 * int(planned) + 3) == FLOW
-    free = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, sampling="separating")
+    free = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, sampling="separating", dependence="independent")
     assert after(free, even + 1) == FREE
 
 
@@ -108,9 +108,9 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
     mdp = some_mdp(rng) if seed % 3 else (flat(3, 2).mdp if seed else fan(30, 30))
     arcs, horizon = mdp.n_arcs, mdp.horizon
     sigma, epsilon = 0.5, (0.4 if seed else 0.9) * np.sqrt(horizon)
-    bound = Challenger(mdp, epsilon, 0.1, sigma).bound
+    bound = Challenger(mdp, epsilon, 0.1, sigma, dependence="independent").bound
     shifted = {**bound["entries"][-1], "weight": 1.0}
-    learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]})
+    learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]}, dependence="independent")
     limit = CROWD * pair_need(mdp, 0.1, 1.0, shifted["steadiness"])
     most, steady, planned = most_trials(mdp, shifted, 0.1, sampled=1.0), shifted["steadiness"], shifted["trials"]
     stubborn, means = learner.ask(), rng.random(mdp.n_arcs)
@@ -137,7 +137,7 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
 def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
     """The least t of the statement, found anew, with N over the least w for the first N^2."""
     mdp = some_mdp(np.random.default_rng(seed))
-    entry = Challenger(mdp, 0.7, 0.05, 0.5).bound["entries"][-1]
+    entry = Challenger(mdp, 0.7, 0.05, 0.5, dependence="independent").bound["entries"][-1]
     arcs, stages, phi, paths = mdp.n_arcs, mdp.horizon, 8.0, float(mdp.n_paths)
     need = np.log(paths - 1) + np.log(1 / 0.05) + np.log(1 / entry["weight"]) + stages * np.log(1 + 1 / phi)
     planned = 4 * arcs * 0.5**2 * need / 0.7**2
@@ -157,7 +157,7 @@ def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
 
 
 def test_entries_of_the_excursion_prior_stand_alone() -> None:
-    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, prior="excursion")
+    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, prior="excursion", dependence="independent")
     assert {entry["prior"] for entry in learner.bound["entries"]} == {"excursion"}
     assert sum(entry["weight"] for entry in learner.bound["entries"]) == pytest.approx(1.0)
     assert learner.pairs.planned == np.inf
@@ -167,8 +167,15 @@ def test_entries_of_the_excursion_prior_stand_alone() -> None:
 
 def test_excluded_options_are_never_played_by_the_guard() -> None:
     mdp = flat(2, 3).mdp
-    bound = Challenger(mdp, 1.2, 0.1, 0.5).bound
-    learner = Challenger(mdp, 1.2, 0.1, 0.5, bound={**bound, "entries": [{**bound["entries"][-1], "weight": 1e-12}]})
+    bound = Challenger(mdp, 1.2, 0.1, 0.5, dependence="independent").bound
+    learner = Challenger(
+        mdp,
+        1.2,
+        0.1,
+        0.5,
+        bound={**bound, "entries": [{**bound["entries"][-1], "weight": 1e-12}]},
+        dependence="independent",
+    )
     learner.exclude(0)
     rng = np.random.default_rng(0)
     for _ in range(400):

@@ -181,8 +181,9 @@ def test_a_declared_misfit_widens_the_gap_by_what_it_can_do() -> None:
         gains = 5 + 0.02 * learner._plans.sum(axis=1) + 0.1 * rng.normal(size=20)
         learner._scores = np.zeros((20, 1))
         learner._play_round(gains[:, None])
+        assert learner._weights_of(np.array([[-1.0, 1.0, 0.0, 0.0]]), 0)[1] == pytest.approx(2.0)
         bare = learner.certified_gap()
-        assert bare < learner.certified_gap(gamma=0.01) <= bare + 2 * 0.01 * (2 + 2) + 1e-9
+        assert bare + 0.01 * (2 + 2) <= learner.certified_gap(gamma=0.01) + 1e-9 <= bare + 2 * 0.01 * (2 + 2) + 1e-9
         with pytest.raises(SettingError, match=r"how far a plan's value may be from additive: at least 0, not -1"):
             learner.certified_gap(gamma=-1.0)
     with pytest.raises(SettingError, match=r'noise="gaussian" takes misfit for noise'):

@@ -17,25 +17,26 @@ from tests.learners.watch.test_watch import CHAIN, random_path
 
 MDP_3 = MDP.from_arrays([[[0, 1], [0, 0]], [[0, 1], [1, 0]], [[0, 0], [0, 0]]])
 ALPHA = 0.05
-Law = Callable[[np.random.Generator, np.ndarray], np.ndarray]
-# Each law with a sub-Gaussian factor that leaves it as little to spare as one that holds for all means can.
+Law = Callable[[np.random.Generator, np.ndarray, int], np.ndarray]
+# Each law with a sub-Gaussian factor that leaves it as little to spare as one that holds for all means can. With one
+# draw for all steps of a trial they rise and fall together.
 LAWS: dict[str, tuple[Law, float]] = {
-    "gaussian": (lambda rng, mean: mean + rng.standard_normal(len(mean)), 1.0),
-    "bernoulli": (lambda rng, mean: (rng.random(len(mean)) < mean).astype(float), 0.5),
-    "uniform": (lambda rng, mean: mean + rng.uniform(-1, 1, len(mean)), 3**-0.5),
+    "gaussian": (lambda rng, mean, draws: mean + rng.standard_normal(draws), 1.0),
+    "bernoulli": (lambda rng, mean, draws: (rng.random(draws) < mean).astype(float), 0.5),
+    "uniform": (lambda rng, mean, draws: mean + rng.uniform(-1, 1, draws), 3**-0.5),
 }
 
 
-def least_p_value(learner_type: type, law: str, seed: int) -> float:
+def least_p_value(learner_type: type, law: str, seed: int, together: bool, independent: bool) -> float:
     """The least p-value met when looking again and again while a learner chooses by the rewards."""
     rng = np.random.default_rng([seed, 77])
     draw, sigma = LAWS[law]
     means = rng.choice([0.3, 0.5, 0.5, 0.7], MDP_3.n_arcs)
     learner = learner_type(MDP_3, 0.0, 0.1, sigma)
-    watch, least = Watch(MDP_3, learner.sigma), 1.0
+    watch, least = Watch(MDP_3, learner.sigma, independent), 1.0
     for trial in range(1, 31):
         path = learner.ask()
-        rewards = draw(rng, means[path])
+        rewards = draw(rng, means[path], 1 if together else len(path))
         learner.tell(path, rewards)
         watch.observe(path, rewards)
         if trial in (8, 15, 30) or learner.stopped:
@@ -45,10 +46,13 @@ def least_p_value(learner_type: type, law: str, seed: int) -> float:
     return least
 
 
-def alarms(runs: int) -> tuple[int, int]:
-    """False alarms and runs, over learners and laws."""
+def alarms(runs: int, together: bool = False, independent: bool = True) -> tuple[int, int]:
+    """False alarms and runs, over learners and laws, with a draw for each step or one for all of a trial."""
     p_values = [
-        least_p_value(learner, law, seed) for learner in (Challenger, EPRL) for law in LAWS for seed in range(runs)
+        least_p_value(learner, law, seed, together, independent)
+        for learner in (Challenger, EPRL)
+        for law in LAWS
+        for seed in range(runs)
     ]
     return int((np.array(p_values) <= ALPHA).sum()), len(p_values)
 
@@ -58,6 +62,14 @@ def test_false_alarms_stay_below_alpha() -> None:
     count, runs = alarms(335)
     assert runs >= 2000
     assert binomtest(count, runs, ALPHA, alternative="less").pvalue < 1e-6
+
+
+@pytest.mark.guarantee
+def test_under_any_dependence_they_do_so_where_the_steps_of_a_trial_move_together() -> None:
+    """`python -m benchmarks watch` plays 2,010 runs. A watch that multiplies over the steps of a trial fails."""
+    count, runs = alarms(60, together=True, independent=False)
+    assert binomtest(count, runs, ALPHA, alternative="less").pvalue < 1e-3
+    assert is_above(*alarms(10, together=True), ALPHA)
 
 
 @pytest.mark.guarantee
@@ -176,7 +188,7 @@ def with_shared_luck(correlation: float, runs: int, plans: int = 4, **more: Any)
         rng = np.random.default_rng([run, int(100 * correlation)])
         means, best = np.zeros(mdp.n_arcs), int(rng.integers(plans))
         means[best] = 1.2
-        learner = Challenger(mdp, 1.0, 0.1, 1.0, **more)
+        learner = Challenger(mdp, 1.0, 0.1, 1.0, **{"dependence": "independent", **more})
         while not learner.stopped:
             path = learner.ask()
             own = np.sqrt(1 - correlation) * rng.standard_normal(mdp.horizon)

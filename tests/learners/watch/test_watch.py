@@ -202,6 +202,8 @@ def test_the_words() -> None:
         "the noise looks larger than declared (0.31 against 0.1 at step 2, p < 1e-6): the certificate does not hold"
     )
     assert finding("noise", "over all steps", "", 0.1, 0.13, 3e-5).message.endswith("the certificate may not hold")
+    again = "the certificate does not hold: read this log again with dependence any"
+    assert finding("luck", "over all steps", "", 0.0, 0.5, 1e-8).message.endswith(again)
     assert finding("dependence", option, "what was chosen at step 0", 0.0, 0.21, 1e-13).message.startswith(
         "the score on 'fast' in state 'b' at step 2 shifts with what was chosen at step 0 (typically by 0.21"
     )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, whole
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import NO_REALITY, Reality
-from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, locked
+from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, less_baseline, locked
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, Failures, UnderWay, explain
 from surepath.learners.challenger.numbers import DEPENDENCES, MISSING, PRIORS, checked_bound, default_bound
@@ -68,7 +68,8 @@ class Challenger(Learner):
             stay exact.
         prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
             differ), "detour" (for all stages in which they differ), "uniform" (pays log of the number of paths), or
-            "both" of these two at a cost of log 2. By default, "auto", excursion for epsilon 0 and detour above.
+            "both" of these two at a cost of log 2. By default, "auto", excursion for epsilon 0 and detour above; under
+            any dependence there is one of its own.
         sampling: "guarded" (the default: what separates paths; from half of the episodes planned for ties on, in
             every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
             same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
@@ -78,9 +79,10 @@ class Challenger(Learner):
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
-        dependence: "independent" (the default): each reward keeps its mean and noise given the earlier ones of its
-            episode. "any": the rewards of one episode may share their luck, for about twice the episodes; then an
-            episode may break off only as `missing` says (docs, "Challenger: the theorem").
+        dependence: "any" (the default): the rewards of one episode may share their luck (a case, a sample, a machine);
+            an episode may break off only as `missing` says. "independent": each reward keeps its mean and noise given
+            the earlier ones of its episode; about half the episodes, and no guarantee where that fails (docs,
+            "Challenger: the theorem"). A spec that `simulate` gets is "independent" where the world draws so.
         missing: What broken-off episodes have to do with their rewards, under "any". "related" (the default): anything,
             where every arc declares a range (and noise is not "bernstein"): a missing reward then counts as the top of
             its range for a rival and as the bottom for the incumbent. Without ranges such an episode is left out
@@ -117,7 +119,7 @@ class Challenger(Learner):
         sampling: str | SamplingRule | None = None,
         bound: Mapping[str, Any] | None = None,
         noise: str | None = None,
-        dependence: str = "independent",
+        dependence: str = "any",
         missing: str = "related",
         seed: int | None = None,
     ) -> None:
@@ -132,14 +134,16 @@ class Challenger(Learner):
         # Where sigma is unknown the watch has nothing to compare with.
         declared = np.where(self.sigma > 0, np.inf, 0.0) if self._unknown else self.sigma
         self._watch = Watch(mdp, declared, self.dependence == "independent")
+        self.prior = one_of("prior", prior, PRIORS)
         if self.dependence == "any":
             if self._unknown:
                 raise SettingError(
-                    'sigma="unknown" needs dependence="independent"; declare a sigma or a range where the steps of a '
-                    "trial may share their luck"
+                    'sigma="unknown" needs dependence="independent", which assumes that the steps of a trial do not '
+                    "share their luck; say so, or declare a sigma or a range"
                 )
-            prior = "stages"
-        self.prior = one_of("prior", prior, PRIORS)
+            if prior not in ("auto", "stages"):
+                raise SettingError(f'prior "{prior}" needs dependence="independent"; under "any" leave it out')
+            self.prior = "stages"
         if sampling is None:
             sampling = "thrifty" if prices_differ(mdp) else "guarded"
         # A rule of the user's own is copied twice: one copy plays, the other stays as it came for learners like this.
@@ -218,8 +222,7 @@ class Challenger(Learner):
 
         A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
         """
-        settings = {**self.settings(), "epsilon": epsilon}
-        del settings["name"]
+        settings = self._settings_of_twin(epsilon)
         if self._is_default and epsilon != self._first_epsilon:
             del settings["bound"]
         return type(self)(self.mdp, **settings)
@@ -302,6 +305,7 @@ class Challenger(Learner):
         rewards: Rewards,
         *,
         failed_at: int | None = None,
+        baseline: Any = None,
     ) -> None:
         """Take in one episode; nothing changes when the input is refused.
 
@@ -312,8 +316,12 @@ class Challenger(Learner):
             rewards: The H rewards seen, in the user's direction; fewer when the episode failed after that many stages;
                 or a mapping from the names or numbers of stages. Values at known arcs are ignored.
             failed_at: The stage at which the episode failed, where a reward is given in place of that of the stage.
+            baseline: One number, or one per reward, that the rewards count less; in every episode or in none. Its mean
+                must not depend on the path; sigma and ranges are those of the differences.
         """
         arcs = self._arcs_of(path)
+        if baseline is not None:
+            rewards = less_baseline(self.mdp, arcs, rewards, baseline)[0]
         gains, low, high = self._gains_of(arcs, rewards)
         played = len(gains) if failed_at is None else failed_at
         stages, rest = self.pairs.stages, arcs[len(gains) :]

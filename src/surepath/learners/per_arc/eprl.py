@@ -90,7 +90,7 @@ class EPRL(RuleLearner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
         sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage"; or a rule of your
-            own: a function, its "module:function", or a `SamplingRule` (see `surepath.learners.own_rules`).
+            own, a function or a `SamplingRule` (see `surepath.learners.own_rules`).
         elimination: "return" (line 7), "value", "both" or "none"; or a rule of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).

@@ -22,7 +22,7 @@ def floors(pairs: Pairs, work: Scratch, j: int, low: float, high: float) -> None
 def test_they_are_at_most_the_widths_and_about_as_large_over_a_short_range() -> None:
     """Arcs with 1 to 3,000 rewards of little and of much noise, on both sides; ranges of 1.5 and of 1,000."""
     mdp = MDP.from_arrays(np.zeros((1, 1, 12), dtype=int), reward_range=(-1, 3))
-    learner, rng = Challenger(mdp, 0.5, 0.1, noise="bernstein"), np.random.default_rng(0)
+    learner, rng = Challenger(mdp, 0.5, 0.1, noise="bernstein", dependence="independent"), np.random.default_rng(0)
     visits = np.array([1, 1, 2, 3, 5, 9, 17, 40, 100, 300, 1000, 3000])
     for arc, count in enumerate(visits.tolist()):
         spread = rng.choice([0.01, 0.3, 1.0])
@@ -56,7 +56,7 @@ def test_an_arc_whose_noise_is_declared_counts_by_its_logarithm() -> None:
     fields = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action")}
     sigma = np.array([np.nan, 0.3])
     mixed = MDP(**fields, sigma=sigma, reward_range=(np.array([0.0, np.nan]), np.array([1.0, np.nan])))
-    learner = Challenger(mixed, 0.5, 0.1, noise="bernstein")
+    learner = Challenger(mixed, 0.5, 0.1, noise="bernstein", dependence="independent")
     for arc in (0, 1, 1):
         learner.tell([arc], [0.5])
     work, j = learner._work, int(np.flatnonzero(learner.pairs.kind == BERNSTEIN)[0])
@@ -70,7 +70,7 @@ def test_an_arc_whose_noise_is_declared_counts_by_its_logarithm() -> None:
 def test_an_arc_without_noise_has_no_width() -> None:
     """All arcs have a range and a sigma, 0 for one of them: its noise counts as learned, and its width is 0."""
     mdp = MDP.from_arrays(np.zeros((1, 1, 3), dtype=int), reward_range=(0, 1))
-    learner = Challenger(mdp, 0.5, 0.1, [0.0, 0.3, 0.3], noise="bernstein")
+    learner = Challenger(mdp, 0.5, 0.1, [0.0, 0.3, 0.3], noise="bernstein", dependence="independent")
     for arc in (0, 1, 1, 2):
         learner.tell([arc], [0.5])
     work, j = learner._work, int(np.flatnonzero(learner.pairs.kind == BERNSTEIN)[0])
