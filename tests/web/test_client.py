@@ -68,6 +68,8 @@ ONLY_STUDY = {
     "load": "opens a database; connect() takes its place",
     "from_export": "makes a study in a database",
     "reference": "comes before the first trial, from whoever creates the study",
+    "confirm": "plays plans again on the machine that holds the study",
+    "copy": "makes a study in a database",
     "learner": "a live object beside the log; the server's properties say what it knows",
     "storage": "the database, which a client does not reach; `url` is where the server is",
 }

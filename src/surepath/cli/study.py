@@ -193,6 +193,9 @@ def create(
         str | None,
         typer.Option(help="What the breaking off of a trial has to do with its scores: related, or unrelated."),
     ] = None,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="Every trial is told with a baseline, which its scores count less.")
+    ] = False,
     exist_ok: Annotated[
         bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
     ] = False,
@@ -221,6 +224,7 @@ def create(
         cases_per_trial=cases_per_trial,
         dependence=dependence,
         missing=missing,
+        baseline=baseline,
         exist_ok=exist_ok,
     )
     facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}

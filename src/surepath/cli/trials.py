@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from surepath.study.pilot import Pilot
 
 SHORT_LEASE = 3600.0
+Baseline = Annotated[
+    str | None, typer.Option(help="What each score counts less: one number, or one per score, commas between.")
+]
 Cost = Annotated[float | None, typer.Option(min=0, help="What the trial really cost.")]
 
 
@@ -134,6 +137,7 @@ def tell(
         list[str] | None, typer.Argument(help="Its scores: numbers in the order of the steps, or STEP=SCORE.")
     ] = None,
     cost: Cost = None,
+    baseline: Baseline = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
@@ -142,20 +146,32 @@ def tell(
     if what.isascii() and what.isdigit():
         if not values:
             raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
-        _one(load(storage, name), storage, int(what), scores(values), cost, as_json)
+        told = {"cost": cost, "baseline": _numbers(baseline)}
+        _one(load(storage, name), storage, int(what), scores(values), told, as_json)
         return
-    if values or cost is not None:
+    if values or cost is not None or baseline is not None:
         raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
     _sheet(load(storage, name), storage, Path(what), as_json)
 
 
-def _one(found: Any, storage: str, number: int, rewards: Any, cost: float | None, as_json: bool) -> None:
+def _numbers(text: str | None) -> Any:
+    """Read a baseline: None, a number, or several with commas between."""
+    from surepath._checks import shortened
+
+    try:
+        found = [float(part) for part in (text or "").split(",") if part.strip()]
+    except ValueError:
+        raise typer.BadParameter(f"--baseline takes numbers with commas between, not {shortened(text)}") from None
+    return found[0] if len(found) == 1 else found or None
+
+
+def _one(found: Any, storage: str, number: int, rewards: Any, told: dict[str, Any], as_json: bool) -> None:
     from surepath.study.performing import with_known
 
     path = trial_row(found, number).path
     rewards = with_known(found.mdp, path, rewards)
     _refuse_missing(found.mdp, number, path, rewards)
-    answer = found.tell(number, rewards, cost=cost)
+    answer = found.tell(number, rewards, **told)
     kept = next(iter(late_rows(found, [number])), None)
     row = kept or trial_row(found, number)
     if as_json:
@@ -174,7 +190,7 @@ def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
     from surepath.learners.base import read_rewards
     from surepath.study.performing import missing
 
-    seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards).tolist()
+    seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards, ranged=False).tolist()
     if lacking := missing(mdp, path, len(seen)):
         so_far = "".join(f" {score!r}" for score in seen)
         raise StudyError(
@@ -229,13 +245,14 @@ def fail(
     ] = None,
     reason: Annotated[str, typer.Option("--note", help="Why it failed.")] = "",
     cost: Cost = None,
+    baseline: Baseline = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
     """Report that a trial failed at the step after the given scores."""
     found = load(storage, name)
-    answer = found.fail(number, scores(values or []), reason, cost=cost)
+    answer = found.fail(number, scores(values or []), reason, cost=cost, baseline=_numbers(baseline))
     if as_json:
         print_json({"number": number, "answer": answer})
         return

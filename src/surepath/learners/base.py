@@ -417,7 +417,7 @@ def own_arrays(value: Any) -> Any:
 # Rewards as people give them ------------------------------------------------------------------------------------------
 
 
-def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
+def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards, *, ranged: bool = True) -> FloatArray:
     """Return the rewards of a play of `path` as float64 [k], k <= H, or raise an error that names the stage.
 
     Args:
@@ -427,6 +427,7 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
             name or by number. True and False count as 1 and 0. Values on arcs whose reward is known, or part of a later
             one (which then count 0), are ignored, may be NaN, and may be left out of a mapping; where a reward covers
             several stages a list may hold such rewards alone, and one that covers all may be one number.
+        ranged: Whether they must lie in their declared ranges.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
@@ -445,7 +446,7 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
         array[free] = 0.0 if mdp.known is None else mdp.known[arcs][free]
     if not (np.abs(array) <= LARGEST).all():  # false for NaN too
         _refuse_size(mdp, array)
-    if mdp.reward_range is not None:
+    if ranged and mdp.reward_range is not None:
         low, high = (side[arcs] for side in mdp.reward_range)
         outside = (array < low) | (array > high)
         for h in np.flatnonzero(outside & ~free).tolist():
@@ -454,6 +455,35 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards) -> FloatArray:
                 f"[{low[h]:g}, {high[h]:g}] of option {mdp.action_label(int(arcs[h]))!r}"
             )
     return array
+
+
+def check_baselines(mdp: MDP) -> None:
+    """Refuse problems in which a baseline would count for some options of a step and not for others."""
+    if mdp.scored is not None:
+        raise SettingError("a baseline is subtracted from the score of every step, and here a score covers several")
+    known = np.add.reduceat(mdp.is_known.astype(np.int64), mdp.stage_arc[:-1])
+    mixed = np.flatnonzero((known > 0) & (known < np.diff(mdp.stage_arc)))
+    if mixed.size:
+        raise SettingError(
+            f"a baseline moves the scores of all options of a step alike, but {step_in_words(mdp, int(mixed[0]))} has "
+            "options whose score is known; leave baselines out, or let all options of that step be scored"
+        )
+
+
+def less_baseline(mdp: MDP, path: IntArray, rewards: Rewards, baseline: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the rewards of a play minus its baseline, and the baseline, both float64 [k].
+
+    A baseline is one number, or one per stage that has a reward. Known rewards stay as they are. The declared ranges
+    are those of the differences.
+    """
+    check_baselines(mdp)
+    raw, less = read_rewards(mdp, path, rewards, ranged=False), read_numbers(baseline)
+    if less.shape not in ((), raw.shape) or not np.isfinite(less).all():
+        raise RewardError(
+            f"a baseline is one finite number, or one for each of the {len(raw)} scores told, not {shortened(baseline)}"
+        )
+    less = np.where(mdp.is_known[path[: len(raw)]], 0.0, less)
+    return read_rewards(mdp, path, raw - less), less
 
 
 def _spread(mdp: MDP, rewards: Any) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from surepath._checks import one_of, real, shortened, whole
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, StudyError
-from surepath.learners.base import build, learner_name
+from surepath.learners.base import build, check_baselines, learner_name
 from surepath.learners.own_rules import SamplingRule
 from surepath.model.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.model.mdp import MDP
@@ -120,20 +120,22 @@ class Options:
         on_failure: "leave-out" or "worst".
         cases: The names of the cases that trials are played on, or how many there are; None where there are none.
         cases_per_trial: How many of them a trial is played on.
+        baseline: Whether every trial is told with a baseline.
     """
 
     lease: float = 600.0
     on_failure: str = LEAVE_OUT
     cases: int | list[str] | None = None
     cases_per_trial: int = 1
+    baseline: bool = False
 
 
-def new_options(lease: Any, on_failure: str, cases: Any, cases_per_trial: int) -> Options:
+def new_options(lease: Any, on_failure: str, cases: Any, cases_per_trial: int, baseline: bool = False) -> Options:
     """Check the options of a new study."""
     found, count = read_cases(cases), whole("cases_per_trial", cases_per_trial, low=1, high=MOST_CASES_PER_TRIAL)
     if found is None and count != 1:
         raise SettingError("cases_per_trial needs cases: say how many there are, name them, or name a CSV file of them")
-    return Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE), found, count)
+    return Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE), found, count, bool(baseline))
 
 
 def read_problem(problem: Any, sigma: Any = None) -> Problem:
@@ -215,6 +217,8 @@ def new_record(
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
     if options.on_failure == WORST:
         _check_worst(found.mdp)
+    if options.baseline:
+        check_baselines(found.mdp)
     return StudyRecord(
         name=check_name(name if name is not None else found.name or "study"),
         problem=text,

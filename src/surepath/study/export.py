@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TIME_COLUMNS = ("asked", "told")
 WHOLE_NUMBER_COLUMNS = ("number", "of", "tries")
-TEXT_COLUMNS = ("state", "source", "worker", "note", "case")
+TEXT_COLUMNS = ("state", "source", "worker", "note", "case", "baseline")
 
 
 def trials_frame(study: Study) -> Any:
@@ -317,7 +317,7 @@ def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
         raise ValueError(f"unknown state {row.state!r} or source {row.source!r}")
     if bool(rewards) != (row.state in SCORED):
         raise ValueError(f"a {row.state} trial with {len(rewards)} scores")
-    if tuple(read_rewards(mdp, mdp.check_path(path), rewards).tolist()) != rewards:
+    if tuple(read_rewards(mdp, mdp.check_path(path), rewards, ranged=not taken_off).tolist()) != rewards:
         raise ValueError("scores of known options differ from the problem's")
     return row
 

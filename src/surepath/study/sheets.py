@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # the whole plan has one score at its end, every step still has its plan column, and the score is in `score`.
 
 EVERY_ROW = 2**31
-FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries")
+FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries", "baseline")
 
 
 def steps(mdp: MDP) -> list[str]:
@@ -88,6 +88,7 @@ def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
     waiting = (TrialRow(0, WAITING, row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
     for row in chain(all_trials(log), waiting):
         own = {**row._asdict(), "number": row.number or None, "case": case_text(row.cases)}  # waiting plans have none
+        own["baseline"] = " ".join(map(repr, row.baseline)) or None
         facts = [own[name] for name in FACTS]
         scores = [row.rewards[stage] if stage < len(row.rewards) else None for stage in mdp.score_stages]
         yield [*facts, *option_names(mdp, row.path), *scores]
@@ -203,7 +204,9 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
         rewards, failed = read
         note = row.get("note") or (f"failed{at_step[len(rewards)]}" if failed else "")
         cost = _number(row["cost"], "cost", where) if row.get("cost") else None
-        results.append(Result(number, rewards, failed, note, where, path, row.get("case"), cost))
+        less = [_number(cell, "baseline", where) for cell in row.get("baseline", "").split()]
+        result = Result(number, rewards, failed, note, where, path, row.get("case"), cost)
+        results.append(result._replace(baseline=less[0] if len(less) == 1 else less or None))
     return Sheet(results, empty, plans)
 
 
@@ -398,6 +401,8 @@ def import_rows(
     StudyError for results that are in the log already: those of an earlier import, or trials of this study by their
     numbers. With `again` they count all the same.
     """
+    if study.options.baseline:
+        raise StudyError("every trial of this study has a baseline, and past results have none here: none was taken")
     content = [IMPORTED, sorted((row.path, row.rewards) for row in rows)]
 
     def do(log: Writing) -> int:

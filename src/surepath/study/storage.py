@@ -440,6 +440,7 @@ class Writing(Reading):
             sql.UPDATE_TRIAL,
             the_number=row.number,
             new_rewards=json.dumps(row.rewards),
+            new_baseline=json.dumps(row.baseline),
             new_change=self.change(),
             **{f"new_{name}": getattr(row, name) for name in sql.SETTLED_BY},
         )

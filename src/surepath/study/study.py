@@ -115,7 +115,7 @@ class Study:
         self._known_reference: list[Reference] | None = None
         self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
         settings = json.loads(record.settings)
-        self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure)
+        self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure, self.options.baseline)
         self._fold = Fold(self.mdp, settings, self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
@@ -137,6 +137,7 @@ class Study:
         cases_per_trial: int = 1,
         dependence: str | None = None,
         missing: str | None = None,
+        baseline: bool = False,
         exist_ok: bool = False,
     ) -> Study:
         """Create a study; its problem, learner and every number of its bound are frozen from here on.
@@ -160,10 +161,13 @@ class Study:
                 at a price of about 2 times the trials, more for long plans that share no step; or "independent".
             missing: What the breaking off of a trial has to do with its scores, under "any": "related" (the default) or
                 "unrelated", as in `Challenger`.
+            baseline: Every trial is told with a baseline that its scores count less, such as the stored scores of
+                today's plan on the same case. Its mean must be the same whatever plan is played, and what it is taken
+                from fixed before the first trial. sigma and ranges are those of the differences.
             exist_ok: Load the study of this name if it exists with the same problem, learner and options.
         """
         place = open_storage(storage)
-        options = new_options(lease, on_failure, cases, cases_per_trial)
+        options = new_options(lease, on_failure, cases, cases_per_trial, baseline)
         record = new_record(problem, name, learner, epsilon, delta, sigma, options, dependence, missing)
         return cls(place, enter(place, record, exist_ok))
 
@@ -348,10 +352,13 @@ class Study:
         path = self.mdp.check_path(row.path)
         return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker, row.cases)
 
-    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
+    def tell(
+        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
+    ) -> str:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
 
-        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun.
+        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun;
+        `baseline`, in a study that has them, what each score counts less: one number, or one for each score.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
         been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
@@ -359,7 +366,7 @@ class Study:
         """
         number = trial_number(trial)
         with self._lock:
-            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries)
+            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries, baseline=baseline)
             return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
     def tell_and_ask(
@@ -369,6 +376,7 @@ class Study:
         *,
         cost: float | None = None,
         tries: int = 1,
+        baseline: Any = None,
         worker: str | None = None,
         request: str | None = None,
         budget: float | None = None,
@@ -379,19 +387,27 @@ class Study:
         Returns what `tell` returns and the next trial, None once the answer is proven.
         """
         with self._lock:
-            told = self.tell(trial, rewards, cost=cost, tries=tries)
+            told = self.tell(trial, rewards, cost=cost, tries=tries, baseline=baseline)
             try:
                 return told, self.ask(worker=worker, request=request, budget=budget, attended=attended)
             except StoppedError:
                 return told, None
 
     def fail(
-        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+        self,
+        trial: Trial | int,
+        rewards: Any = (),
+        note: str = "",
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        baseline: Any = None,
     ) -> str:
         """Report that a trial failed, with the rewards seen before it did."""
         number = trial_number(trial)
         with self._lock:
-            report = telling.Result(number, rewards, True, note, path=_played(trial), cost=cost, tries=tries)
+            told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
+            report = telling.Result(number, rewards, True, note, **told)
             return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
@@ -478,6 +494,8 @@ class Study:
         from surepath.study.runner import play_cases
 
         refuse_own_plans(self._fold.learner, "a reference")
+        if self.options.baseline:
+            raise StudyError("every trial of this study is told with a baseline of its own; it takes no reference")
         path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
         scores = play if isinstance(play, Mapping) else play_cases(self, path, play, n_jobs)
         content = {"path": path.tolist(), "scores": check_reference(self, path, scores)}

@@ -223,7 +223,7 @@ SETTLED_BY = ("state", "lease", "told", "note", "cost", "tries")  # columns that
 UPDATE_TRIAL = (
     update(trials)
     .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_((RUNNING, EXPIRED, CANCELLED)))
-    .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "change")})
+    .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "baseline", "change")})
 )
 
 ACTIONS = (

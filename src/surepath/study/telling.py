@@ -16,7 +16,7 @@ import numpy as np
 
 from surepath._checks import real, shortened, whole
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
-from surepath.learners.base import Sizes, check_decidable, read_rewards
+from surepath.learners.base import Sizes, check_decidable, less_baseline, read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.study.fold import TIGHTEN, counted_rewards
@@ -37,10 +37,11 @@ from surepath.study.trial import (
 
 
 class Rules(NamedTuple):
-    """Settings that decide what counts: the epsilon at creation, and what a failure counts for."""
+    """Settings that decide what counts: the epsilon at creation, what a failure counts for, baselines."""
 
     epsilon: float
     on_failure: str
+    baseline: bool = False  # whether every trial has a baseline
 
 
 TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
@@ -78,6 +79,7 @@ class Result(NamedTuple):
     case: str | None = None
     cost: float | None = None
     tries: int = 1
+    baseline: Any = None
 
 
 def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
@@ -89,15 +91,23 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
     row = _row(log, number, mdp, result.path)
     if result.case is not None and result.case != (case_text(row.cases) or ""):
         raise StudyError(f"trial {number} is played on case {case_text(row.cases) or 'none'}; not {result.case}")
+    some = not hasattr(result.rewards, "__len__") or len(result.rewards) > 0
+    if some and (result.baseline is not None) != rules.baseline:
+        raise StudyError(
+            f"trial {number} needs a baseline, as every trial of this study: tell(..., baseline=...)"
+            if rules.baseline
+            else "this study was created without baselines, and a trial with one cannot be mixed with others; create a "
+            "study with baseline=True"
+        )
+    seen, less = _checked(mdp, row.path, result.rewards, result.baseline)
     row = row._replace(cost=cost, tries=tries)
-    seen = _checked(mdp, row.path, result.rewards)
     if result.failed:
         if len(seen) == mdp.horizon:
             raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
-        return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(result.note), rules)
+        return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(result.note), rules, less)
     if not seen:
         raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
-    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules)
+    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules, less)
 
 
 def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:
@@ -124,9 +134,18 @@ def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None
     check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)
 
 
-def _record(log: Writing, mdp: MDP, row: TrialRow, state: str, seen: tuple[float, ...], note: str, rules: Rules) -> str:
+def _record(
+    log: Writing,
+    mdp: MDP,
+    row: TrialRow,
+    state: str,
+    seen: tuple[float, ...],
+    note: str,
+    rules: Rules,
+    less: tuple[float, ...],
+) -> str:
     now = log.now()
-    new = row._replace(state=state, rewards=seen, told=now, note=note)
+    new = row._replace(state=state, rewards=seen, told=now, note=note, baseline=less or row.baseline)
     check_countable(log, mdp, new, rules)
     if not row.settled or (row.state in (EXPIRED, CANCELLED) and _not_counted_yet(log, row.number)):
         log.update_trial(new)
@@ -134,12 +153,12 @@ def _record(log: Writing, mdp: MDP, row: TrialRow, state: str, seen: tuple[float
     if row.state in (EXPIRED, CANCELLED):
         late = [other for other in log.trials_of(row.number) if other.source == LATE]
         if late:
-            return _same(late[0], state, seen)
+            return _same(late[0], new)
         if state == FAILED:
             return REPEATED  # nothing was seen, and it is counted already
         log.add_trials([new._replace(number=log.last_number() + 1, source=LATE, of=row.number, request=None)])
         return WAS_LATE
-    return _same(row, state, seen)
+    return _same(row, new)
 
 
 def _not_counted_yet(log: Writing, number: int) -> bool:
@@ -148,8 +167,8 @@ def _not_counted_yet(log: Writing, number: int) -> bool:
     return bool(running) and running[0].number < number
 
 
-def _same(row: TrialRow, state: str, seen: tuple[float, ...]) -> str:
-    if row.state == state and row.rewards == seen:
+def _same(row: TrialRow, new: TrialRow) -> str:
+    if (row.state, row.rewards, row.baseline) == (new.state, new.rewards, new.baseline):
         return REPEATED
     was = f"as {list(row.rewards)}" if row.state in SCORED else f"as {row.state}"
     if row.source == LATE:
@@ -186,7 +205,7 @@ def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
     """Check a result from before the study."""
     path = mdp.path(plan) if isinstance(plan, Mapping) else mdp.check_path(plan)
     arcs = tuple(path.tolist())
-    seen = _checked(mdp, arcs, rewards)
+    seen, _ = _checked(mdp, arcs, rewards)
     if not seen:
         raise SettingError("a past result needs at least one score")
     state = COMPLETE if len(seen) == mdp.horizon else PARTIAL
@@ -225,6 +244,13 @@ def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...
     return row
 
 
-def _checked(mdp: MDP, path: tuple[int, ...], rewards: Any) -> tuple[float, ...]:
-    array = read_rewards(mdp, np.array(path, dtype=np.int64), rewards)
-    return tuple(float(x) for x in array)
+def _checked(
+    mdp: MDP, path: tuple[int, ...], rewards: Any, baseline: Any = None
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the rewards and what is told to be taken off them, for all steps; their difference is checked."""
+    arcs = np.array(path, dtype=np.int64)
+    if baseline is None:
+        return tuple(read_rewards(mdp, arcs, rewards).tolist()), ()
+    less = less_baseline(mdp, arcs, rewards, baseline)[1].tolist()
+    seen = read_rewards(mdp, arcs, rewards, ranged=False).tolist()
+    return tuple(seen), tuple(less + [0.0] * (mdp.horizon - len(less)))

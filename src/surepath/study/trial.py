@@ -132,7 +132,9 @@ class TrialRow(NamedTuple):
     cases: tuple[str, ...] = ()  # drawn by the study, by number alone
     cost: float | None = None  # what it really cost, where that was told
     tries: int = 1  # how often its worker began it
-    baseline: tuple[float, ...] = ()  # taken off its rewards before they count; its mean over the cases is 0
+    baseline: tuple[
+        float, ...
+    ] = ()  # taken off its rewards before they count: told with them, or what a reference scored
     change: int = 0  # number of the write that last changed this row
 
     @property

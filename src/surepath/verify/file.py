@@ -209,6 +209,11 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         "trial is given up: trials count in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
     ]
+    if options.get("baseline"):
+        said.append(
+            "Scores count less the baseline of their trial, which is the same on average whatever plan is played and "
+            "taken from what was fixed before the first trial. Noise and ranges are those of the differences."
+        )
     rule, late = missing_rule(mdp, content["settings"]), content["trials"]["sources"]["late"]
     worst = "A step that failed counts as its worst score. " if options.get("on_failure") == WORST else ""
     if rule is not None and rule.fills:

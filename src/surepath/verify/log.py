@@ -151,6 +151,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
                 rewards += [0.0] * (stage - len(rewards)) + [line[column]]
     if any(isinstance(value, bool) for value in rewards):
         raise ValueError("scores must be numbers")
+    taken = line.get("baseline") or ()
     return Trial(
         number=_whole(line["number"]),
         state=str(line["state"]),
@@ -159,7 +160,7 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
         of=None if line.get("of") in (None, "") else _whole(line["of"]),
         rewards=tuple(float(value) for value in rewards),
         cost=None if line.get("cost") in (None, "") else float(line["cost"]),
-        baseline=tuple(float(value) for value in line.get("baseline") or ()),
+        baseline=tuple(map(float, taken.split() if isinstance(taken, str) else taken)),
     )
 
 
@@ -259,7 +260,7 @@ class Replay:
         rewards, mdp = list(row.rewards), self.mdp
         if row.baseline:
             if len(row.baseline) != len(row.path):
-                raise CertificateError(f"trial {row.number} has {len(row.baseline)} scores of a reference")
+                raise CertificateError(f"trial {row.number} has a baseline of {len(row.baseline)} numbers")
             rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
         if self.on_failure == WORST and row.state in ("partial", "failed") and mdp.scored is not None:
             if mdp.reward_range is None:

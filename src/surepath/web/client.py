@@ -23,7 +23,7 @@ from urllib.parse import parse_qsl, urlsplit
 import numpy as np
 
 from surepath import errors
-from surepath._checks import IntArray, check_epsilon, read_numbers, shortened
+from surepath._checks import IntArray, check_epsilon, plain, read_numbers, shortened
 from surepath._optional import need
 from surepath._text import hidden
 from surepath.errors import RewardError, SettingError, StorageError, StudyError, SurepathError
@@ -274,9 +274,12 @@ class RemoteStudy:
         number, lease, source, worker = (found[name] for name in ("number", "lease_until", "source", "worker"))
         return Trial(number, self.mdp.plan(path), path, lease, source, worker, tuple(found["cases"]))
 
-    def tell(self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1) -> str:
+    def tell(
+        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
+    ) -> str:
         """Report a trial's rewards; see Study.tell."""
         body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "path": _played(trial)}
+        body["baseline"] = plain(baseline)
         return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
 
     def tell_and_ask(
@@ -300,10 +303,18 @@ class RemoteStudy:
         return str(found["outcome"]), None if found["next"] is None else self._trial(found["next"])
 
     def fail(
-        self, trial: Trial | int, rewards: Any = (), note: str = "", *, cost: float | None = None, tries: int = 1
+        self,
+        trial: Trial | int,
+        rewards: Any = (),
+        note: str = "",
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        baseline: Any = None,
     ) -> str:
         """Report that a trial failed; see Study.fail."""
         body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries, "path": _played(trial)}
+        body["baseline"] = plain(baseline)
         return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:

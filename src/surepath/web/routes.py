@@ -185,6 +185,7 @@ class Report(Body):
     cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
     tries: int = Field(default=1, ge=1, description="How often it was begun.")
     path: list[int] | None = Field(default=None, description="What was played, to be compared with what was asked.")
+    baseline: float | list[float] | None = Field(default=None, description="What each score counts less.")
 
 
 class AskOne(Body):

@@ -232,6 +232,7 @@ def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
         "cases": list(row.cases),
         "cost": row.cost,
         "tries": row.tries,
+        "baseline": list(row.baseline),
     }
 
 

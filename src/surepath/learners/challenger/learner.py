@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, whole
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import NO_REALITY, Reality
-from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, locked
+from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, less_baseline, locked
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, Failures, UnderWay, explain
 from surepath.learners.challenger.numbers import DEPENDENCES, MISSING, PRIORS, checked_bound, default_bound
@@ -305,6 +305,7 @@ class Challenger(Learner):
         rewards: Rewards,
         *,
         failed_at: int | None = None,
+        baseline: Any = None,
     ) -> None:
         """Take in one episode; nothing changes when the input is refused.
 
@@ -315,8 +316,12 @@ class Challenger(Learner):
             rewards: The H rewards seen, in the user's direction; fewer when the episode failed after that many stages;
                 or a mapping from the names or numbers of stages. Values at known arcs are ignored.
             failed_at: The stage at which the episode failed, where a reward is given in place of that of the stage.
+            baseline: One number, or one per reward, that the rewards count less; in every episode or in none. Its mean
+                must not depend on the path; sigma and ranges are those of the differences.
         """
         arcs = self._arcs_of(path)
+        if baseline is not None:
+            rewards = less_baseline(self.mdp, arcs, rewards, baseline)[0]
         gains, low, high = self._gains_of(arcs, rewards)
         played = len(gains) if failed_at is None else failed_at
         stages, rest = self.pairs.stages, arcs[len(gains) :]

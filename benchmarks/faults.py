@@ -1,9 +1,9 @@
 """Faults under 20 workers over HTTP: what was acknowledged and is not in the log, what is there twice.
 
-`python -m benchmarks faults`, some minutes, on loopback alone. Every worker tells scores that nobody else tells, over a
-server of its own process. Lost: results that were acknowledged and are not in the log, but for those between a backup
-and its restoration. Doubled: results that the log counts twice. At the end the certificate is verified. A full disk
-needs root, for a file system of 8 MB in memory.
+`python -m benchmarks.faults [kill|idle|streams|backup|disk|postgres|pgbouncer ...]`, some minutes, on loopback alone.
+Every worker tells scores that nobody else tells, over a server of its own process. Lost: results that were acknowledged
+and are not in the log, but for those between a backup and its restoration. Doubled: results that the log counts twice.
+At the end the certificate is verified. A full disk needs root, for a file system of 8 MB in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ import numpy as np
 from tests.study.postgres import Server, free_port
 from tests.web.proxies import pgbouncer
 
-from benchmarks.record import record
 from surepath import Study, connect, families
 from surepath.errors import StudyError
 from surepath.study.certificate import verify
@@ -213,7 +212,6 @@ def measure(name: str, storage: str, folder: Path, harm: Callable[[Served], None
         lost, doubled, holds = at.finish()
     said = "verifies" if holds else "FAILS"
     print(f"{name:44}{len(at.told):>8,}{lost:>6}{doubled:>9}  {said}  {time.monotonic() - begun:.0f} s", flush=True)
-    record(f"{name}: lost and doubled", lost + doubled + (not holds), "", "0")
 
 
 def main(arguments: list[str] | None = None) -> None:
