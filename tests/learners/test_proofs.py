@@ -154,7 +154,7 @@ def test_trials_that_fail_because_of_an_earlier_score_do_no_harm() -> None:
     truth, wrong = np.array([0.6, 0.0, 0.0, 0.0]), 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        learner = Challenger(mdp, 0.5, 0.1, 1.0)
+        learner = Challenger(mdp, 0.5, 0.1, 1.0, dependence="independent")
         while not learner.stopped and learner.episodes < 60_000:
             path = learner.ask()
             rewards = truth[path] + rng.normal(size=2)

@@ -109,6 +109,6 @@ def test_challenger_is_compiled_in_four_forms() -> None:
         learners += [Challenger(priced, 0.1, 0.1, 0.5, sampling="thrifty", dependence=dependence)]
         learners += [Challenger(ranged, 0.1, 0.1, noise=noise, dependence=dependence) for noise in NOISES]
         if dependence == "independent":
-            learners.append(Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, "unknown"))
+            learners.append(Challenger(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, "unknown", dependence=dependence))
         forms |= {str([numba.typeof(part) for part in (one.pairs, one._seen, one._work)]) for one in learners}
     assert len(forms) == 4

@@ -139,7 +139,7 @@ def test_noise_larger_than_declared_is_found(factor: float) -> None:
     told, runs = 0, 12
     for seed in range(runs):
         instance, rng = families.chain(8, 4, seed=seed, sigma=0.1), np.random.default_rng(seed)
-        learner = Challenger(instance.mdp, 0.3, 0.1, 0.1)
+        learner = Challenger(instance.mdp, 0.3, 0.1, 0.1, dependence="independent")
         watch = Watch(instance.mdp, learner.sigma)
         while not learner.stopped:
             path = learner.ask()
@@ -215,7 +215,7 @@ def test_without_shared_luck_none_is_found() -> None:
 
 def least_luck_p(seed: int) -> float:
     """The least p-value of shared luck while Challenger chooses by scores that share none, looked at all the time."""
-    rng, learner = np.random.default_rng([seed, 5]), Challenger(tracks(2, 3), 0.0, 0.1, 1.0)
+    rng, learner = np.random.default_rng([seed, 5]), Challenger(tracks(2, 3), 0.0, 0.1, 1.0, dependence="independent")
     watch, least = learner._watch, 0.0
     for _ in range(25):
         if learner.stopped:
@@ -239,7 +239,7 @@ def with_unequal_noise(factor: float, runs: int) -> int:
     found = 0
     for run in range(runs):
         rng = np.random.default_rng([run, int(10 * factor)])
-        means, learner = rng.random(mdp.n_arcs), Challenger(mdp, 2.0, 0.1, "unknown")
+        means, learner = rng.random(mdp.n_arcs), Challenger(mdp, 2.0, 0.1, "unknown", dependence="independent")
         noise = 0.37 * np.where(mdp.arcs.stage == 0, factor, 1.0)
         while not learner.stopped:
             path = learner.ask()
@@ -256,7 +256,7 @@ def test_unequal_noise_is_found_where_one_sigma_is_unknown() -> None:
 def least_unequal_p(seed: int) -> float:
     """The least p-value while Challenger chooses by scores of one sigma, looked at all the time."""
     rng, mdp = np.random.default_rng([seed, 6]), MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
-    learner, least = Challenger(mdp, 0.0, 0.1, "unknown"), 1.0
+    learner, least = Challenger(mdp, 0.0, 0.1, "unknown", dependence="independent"), 1.0
     for _ in range(30):
         if learner.stopped:
             break
