@@ -12,7 +12,7 @@ from benchmarks import keep
 def test_the_page_of_the_documentation_is_what_was_kept() -> None:
     run = json.loads(keep.KEPT.read_text(encoding="utf-8"))
     assert keep.DOCUMENT.read_text(encoding="utf-8") == keep.render(run)
-    assert {part["name"] for part in run["parts"]} == set(command.names())
+    assert {part["name"] for part in run["parts"]} <= set(command.names())
 
 
 @pytest.mark.parametrize("claim", keep.CLAIMS, ids=lambda claim: f"{claim.part}, {claim.figure}")

@@ -27,7 +27,11 @@ def single_steps(name: str) -> None:
     learner = build({"name": name, "sigma": 1.0, **RULES}, INSTANCE.mdp)
     for _ in range(3):
         path = learner.ask()
-        learner.tell(path, [0.0] * INSTANCE.mdp.horizon)
+        if path.ndim == 2:  # the plans of a round, each with one score
+            for plan in path:
+                learner.tell(plan, 0.0)
+        else:
+            learner.tell(path, [0.0] * INSTANCE.mdp.horizon)
     learner.recommend()
     learner.certified_gap()
 

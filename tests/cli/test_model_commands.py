@@ -61,7 +61,7 @@ def test_version_and_help() -> None:
         "little memory; 130 interrupted." in text
     )
     assert all(name.split()[0] in text for name in ALL)
-    assert len(ALL) == 32
+    assert len(ALL) == 33
 
 
 def test_help_imports_neither_numpy_nor_numba_and_the_package_no_compiler() -> None:

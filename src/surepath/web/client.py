@@ -402,7 +402,12 @@ class Server:
         try:
             parts = urlsplit(url)
             self._httpx.URL(f"{parts.scheme}://{parts.netloc}")
-            valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+            valid = (
+                parts.scheme in ("http", "https")
+                and parts.hostname
+                and parts.port != 0
+                and "@" not in parts.netloc + parts.path
+            )
         except (ValueError, self._httpx.InvalidURL):
             valid = False
         if not valid:
