@@ -132,24 +132,22 @@ def notes(fold: Fold) -> list[str]:
         trials = many(fold.prefix, "trial")
         found.append(f"Of {trials}, {failed:,} failed: the step at which one failed counts as its worst score")
     names = ("expired", "cancelled") if worst else ("failed", "partial", "expired", "cancelled")
-    lost = {name: states[name] for name in names if states[name]}
-    if lost:
-        counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
-        counts += (
-            f" ({many(fold.tally.sources['late'], 'result')} came too late to count)"
-            if fold.tally.sources["late"]
-            else ""
-        )
-        stages = learner.pairs.stages if isinstance(learner, Challenger) else None
-        filled = stages is not None and stages.fills
-        found.append(
-            f"Of {many(fold.prefix, 'trial')}, {counts}: "
-            + (
-                "scores that are missing count as the worse end of their range"
-                if filled
-                else "the proof assumes that this did not depend on their scores"
-            )
-        )
+    stages = learner.pairs.stages if isinstance(learner, Challenger) else None
+    filled = ("failed", "partial", "expired") if stages is not None and stages.fills else ()
+    unrelated = tuple(name for name in names if name not in filled)
+    for some, what in (
+        (
+            tuple(name for name in names if name in filled),
+            "scores that are missing count as the worse end of their range",
+        ),
+        (unrelated, "the proof assumes that this did not depend on their scores"),
+    ):
+        lost = {name: states[name] for name in some if states[name]}
+        if lost:
+            counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
+            late = fold.tally.sources["late"]
+            counts += f" ({many(late, 'result')} came too late to count)" if late and "expired" in some else ""
+            found.append(f"Of {many(fold.prefix, 'trial')}, {counts}: {what}")
     if learner.excluded.any():
         out = int(learner.excluded.sum())
         are = "1 option is" if out == 1 else f"{out:,} options are"
