@@ -115,7 +115,7 @@ def test_bad_settings_are_refused(cls: Any, epsilon: Any, delta: Any, message: s
         ({"prior": 0.0}, "prior must be positive, not 0"),
         ({"growth": 1.0}, "growth must be above 1, not 1"),
         ({"sigma": -1.0}, "sigma must be 0 or more, not -1"),
-        ({"stopping": "never"}, "stopping must be a StoppingRule of your own, or None, not 'never'"),
+        ({"stopping": "never"}, "stopping must be a rule of your own, or None, not 'never'"),
     ],
 )
 def test_unknown_choices_are_refused(options: dict[str, Any], message: str) -> None:

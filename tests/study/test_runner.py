@@ -242,8 +242,8 @@ def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials(
     assert not now.done, "trials count in the order in which they were asked for"
     assert now.enough
     assert now.ahead == len(study) - 1 < 40
-    assert str(now).splitlines()[4].startswith(f"{now.ahead} results count once trial 1, taken by hand by the bench, ")
-    assert str(now).splitlines()[4].endswith("; that is then enough")
+    assert str(now).splitlines()[3].startswith(f"{now.ahead} results count once trial 1, taken by hand by the bench, ")
+    assert str(now).splitlines()[3].endswith("; that is then enough")
     study.cancel(forgotten)
     assert study.done
     assert study.best_plan == BEST

@@ -40,7 +40,7 @@ class Machine(RuleBasedStateMachine):
         self.url = f"sqlite:///{Path(self.folder.name) / 'study.db'}"
         self.storage: Any = Storage(self.url, self.clock) if self.on_disk else Storage("memory", self.clock)
         self.mdp = MDP.from_steps(STEPS)
-        given: dict[str, Any] = {"epsilon": 1.2, "delta": 0.3, "sigma": 0.3, "lease": LEASE}
+        given: dict[str, Any] = {"epsilon": 1.2, "delta": 0.3, "sigma": 0.3, "lease": LEASE, "missing": "unrelated"}
         self.studies = [Study.create(self.mdp, self.storage, "work", **given), self.open()]
         self.rows: list[dict[str, Any]] = []
         self.queue: list[tuple[tuple[int, ...], str, int | None]] = []

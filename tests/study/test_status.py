@@ -144,7 +144,7 @@ def test_the_last_point_is_what_is_proven_now_and_there_are_few() -> None:
 
 # study.trials as a frame, study.status() and what a notebook shows ----------------------------------------------------
 
-COLUMNS = ["number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries"]
+COLUMNS = ["number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries", "baseline"]
 COLUMNS += ["plan.model", "plan.prompt", "score.model", "score.prompt"]
 
 

@@ -58,12 +58,11 @@ def test_a_study_says_what_is_proven_and_shows_how(site: Site, window: Window, p
 def test_bounds_are_rounded_up_and_labels_fit_whatever_the_unit(site: Site, window: Window, place: str) -> None:
     mdp = MDP.from_steps({"x": ["a", "b"], "y": ["c", "d"]}, sigma=1e-9)
     study = Study.create(mdp, place, "tiny", epsilon=1e-10, delta=0.1)
-    for _ in range(40):
+    while study.certified_gap == float("inf") or study.certified_gap <= float(f"{study.certified_gap:.3g}"):
         trial = study.ask()
         study.tell(trial, [2e-10 * (trial.plan["x"] == "b"), 3e-10 * (trial.plan["y"] == "d")])
     page = window.open(site, "tiny")
     gap = study.certified_gap
-    assert gap > float(f"{gap:.3g}")  # else rounding up could not be seen
     facts = dict(zip(page.locator("dt").all_inner_texts(), page.locator("dd").all_inner_texts()))
     assert gap <= float(facts["Proven within"]) <= 1.01 * gap
     assert "just as good" not in page.inner_text(".rivals")

@@ -273,7 +273,8 @@ class Loop:
 
     def __init__(self, call: Call) -> None:
         self._call, self._loop = call, asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True, name="surepath-loop").start()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name="surepath-loop")
+        self._thread.start()
 
     def __call__(self, trial: Trial) -> Performed:
         """Perform a trial in the loop and wait for it."""
@@ -284,6 +285,9 @@ class Loop:
         with contextlib.suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(self._finish(), self._loop).result(2 * ENDED_AFTER)
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(2 * ENDED_AFTER)
+        if not self._thread.is_alive():
+            self._loop.close()
 
     async def _finish(self) -> None:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}

@@ -289,6 +289,7 @@ class RemoteStudy:
         *,
         cost: float | None = None,
         tries: int = 1,
+        baseline: Any = None,
         worker: str | None = None,
         request: str | None = None,
         budget: float | None = None,
@@ -297,7 +298,7 @@ class RemoteStudy:
         """Report a trial's rewards and ask for the next one, in one request; see Study.tell_and_ask."""
         who = self.worker if worker is None else worker
         ask = {"worker": who, "request": _key(request), "budget": budget, "attended": attended}
-        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries}
+        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "baseline": plain(baseline)}
         body |= {"path": _played(trial), "ask": ask}
         found = self._call(f"trials/{trial_number(trial)}/tell", body)
         return str(found["outcome"]), None if found["next"] is None else self._trial(found["next"])
