@@ -205,3 +205,30 @@ def assert_same(a: object, b: object) -> None:
             assert_same(a[key], b[key])
     else:
         assert np.array_equal(np.asarray(a), np.asarray(b), equal_nan=np.asarray(a).dtype.kind == "f")
+
+
+def test_adding_a_constant_to_a_stage_changes_no_decision() -> None:
+    rng = np.random.default_rng(0)
+    instance = families.paper_random(seed=4)
+    shift = np.array([4.0, -8.0, 16.0])
+    plain, moved = (EPRL(instance.mdp, 0.4, 0.1, 0.1, sampling="max-diameter", elimination="both") for _ in range(2))
+    for _ in range(2000):
+        path = plain.ask()
+        assert path.tolist() == moved.ask().tolist()
+        rewards = np.round(instance.means[path] + 0.1 * rng.standard_normal(3), 6)
+        plain.tell(path, rewards)
+        moved.tell(path, rewards + shift)
+        assert plain.active.tolist() == moved.active.tolist()
+        assert plain.stopped == moved.stopped
+        if plain.stopped:
+            break
+    assert plain.stopped
+
+
+@pytest.mark.parametrize(("cls", "options"), LEARNERS, ids=NAMES)
+def test_settings_rebuild_the_learner(cls: Any, options: dict[str, Any]) -> None:
+    mdp = families.paper_random(seed=1).mdp
+    learner = cls(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), **options)
+    again = learner.fresh(0.5)
+    assert again.settings() == learner.settings()
+    assert again.ask().tolist() == learner.ask().tolist()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import pickle
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from surepath import BPIUCRL, EPRL, MDP, Challenger, Drawn, Gaussian, Instance, 
 from surepath.errors import RewardError, SettingError
 from surepath.learners.base import Learner
 from surepath.learners.own_rules import SamplingRule, View
+from surepath.learners.watch import Watch
 
 # Answers that are called proven are: where rounding, ties, one path left or copies could spoil the proof --------------
 
@@ -215,3 +218,44 @@ def test_an_exclusion_is_judged_anew() -> None:
     alone.tell([0], [1.0])
     assert learner.stopped == alone.stopped
     assert learner.certified_gap() == pytest.approx(alone.certified_gap(), rel=1e-2)
+
+
+@pytest.mark.parametrize("copy", [deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))])
+def test_a_copy_goes_on_as_the_original_would(copy: Any) -> None:
+    instance = families.chain(steps=3, options=3, seed=1)
+    for learner in learners_on(instance.mdp):
+        rng = np.random.default_rng(0)
+        for _ in range(5):
+            path = learner.ask()
+            learner.tell(path, rng.random(3))
+        other = copy(learner)
+        for _ in range(20):
+            path = learner.ask()
+            assert other.ask().tolist() == path.tolist()
+            rewards = rng.random(3)
+            learner.tell(path, rewards)
+            other.tell(path, rewards)
+            assert other.visits.tolist() == learner.visits.tolist()
+            np.testing.assert_array_equal(other.means, learner.means)
+        assert learner.visits.sum() == 75
+
+
+def test_stepped_and_compiled_runs_count_the_same_arcs() -> None:
+    instance = families.chain(steps=3, options=3, seed=2, sigma=0.1)
+    means, sigma = np.array(instance.means), 0.1
+    drawn = Instance(instance.mdp, Drawn(lambda arc, rng: means[arc] + sigma * rng.standard_normal(), means, sigma))
+    spec = {"name": "WholePlan", "epsilon": 0.05, "delta": 0.1}
+    compiled, stepped = (simulate(spec, world, runs=6, seed=3, workers=1) for world in (instance, drawn))
+    assert compiled.tau.tolist() == stepped.tau.tolist()
+    assert compiled.eliminated.tolist() == stepped.eliminated.tolist()
+    assert compiled.eliminated.max() <= instance.mdp.n_arcs
+
+
+def test_rounding_of_exact_rewards_is_no_finding() -> None:
+    mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
+    watch = Watch(mdp, np.zeros(4))
+    for first in (0.0, 0.1 + 0.2 - 0.3):
+        watch.observe(np.array([0, 2]), np.array([first, 0.7]))
+    assert watch.findings() == []
+    watch.observe(np.array([0, 2]), np.array([0.1, 0.7]))
+    assert [found.kind for found in watch.findings()] == ["exact"]

@@ -147,3 +147,29 @@ def test_a_mapping_and_a_list_tell_the_same(mdp: MDP, data: st.DataObject) -> No
     mapping = dict(data.draw(st.permutations(list(enumerate(rewards)))))
     arcs = np.array(path)
     assert read_rewards(mdp, arcs, mapping).tolist() == read_rewards(mdp, arcs, rewards).tolist() == rewards
+
+
+def named(known: float | None = None) -> MDP:
+    rows: list[dict[str, Any]] = [
+        {"stage": h, "state": "s", "action": a, "next_state": "s"} for h in range(3) for a in "xy"
+    ]
+    if known is not None:
+        rows[2] |= {"known": known}
+    plain = MDP.from_edges(rows)
+    fields = plain.__reduce__()[1][0]
+    return MDP(**{**fields, "step_labels": ("chunk", "retrieve", "answer")})
+
+
+def test_known_rewards_overrule_what_is_told() -> None:
+    mdp = named(known=0.25)
+    for rewards in ([1, np.nan, 3], [1, np.inf, 3], [1, 7, 3], {"chunk": 1, "answer": 3}):
+        assert read_rewards(mdp, PATH, rewards).tolist() == [1, 0.25, 3]
+    last = MDP.from_edges(
+        [
+            {"stage": 0, "state": "s", "action": "x", "next_state": "s"},
+            {"stage": 1, "state": "s", "action": "x", "known": 2.0},
+        ]
+    )
+    assert read_rewards(last, np.array([0, 1]), {0: 1.0}).tolist() == [1.0, 2.0]  # nothing was left to see
+    assert read_rewards(last, np.array([0, 1]), [1.0]).tolist() == [1.0]
+    assert read_rewards(last, np.array([0, 1]), {}).tolist() == []

@@ -137,3 +137,13 @@ def test_rounding_up_is_never_below_and_close(value: float, digits: int) -> None
     assert up >= Decimal(repr(value))
     assert float(up) <= value * (1 + 10.0 ** (1 - digits)) * (1 + 1e-12)
     assert len(up.normalize().as_tuple().digits) <= digits
+
+
+def test_trials_told_after_the_certificate_was_written_can_put_it_in_doubt() -> None:
+    study = new_study(problem=pipeline(sigma=0.1), epsilon=0.3)
+    play(study)
+    certificate = study.certificate()
+    assert verify(certificate, storage=study.storage).answer == "yes"
+    study.import_trials([(study.best_plan, [0.1, 0.2, 0.3]), (study.best_plan, [1.6, 1.7, 1.1])] * 20)
+    assert verify(certificate, storage=study.storage).answer == "in doubt"
+    assert verify(study.certificate(), storage=study.storage).answer == "in doubt"

@@ -348,3 +348,14 @@ def test_lower_bounds_are_claimed_for_gaussian_rewards_only() -> None:
         assert row.reading.startswith("if the noise were Gaussian with this sigma: ") == hedged
     known = MDP.from_edges([{"state": "s", "action": "a", "known": 1}, {"state": "s", "action": "b"}])
     assert summarize(Instance(known, Gaussian([0.0, 0.5])), 0.2, 0.05).gaussian
+
+
+def test_special_cases_of_theorem_1() -> None:
+    one_path = Instance(MDP.from_arrays([[[0]], [[0]]]), Gaussian([1.0, 2.0]))
+    assert lower_bound(one_path, 0.1, 0.05).value == 0
+    two = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0]))
+    assert lower_bound(two, 0.1, 0.25).value == 0
+    assert lower_bound(two, 0.1, 0.6).value == 0
+    assert lower_bound(two, 0.1, 0.05).value == pytest.approx(2 * log(5) / 4)
+    assert lower_bound(two, 0.1, 0.05, sigma=2.0).value == pytest.approx(2 * log(5))
+    assert lower_bound(two, 0.1, 0.05, sharp=True).value == pytest.approx(2 * 2 * log(1 / 0.15) / 1.1**2)

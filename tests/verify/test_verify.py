@@ -680,3 +680,9 @@ def test_a_fresh_process_verifies_without_learners_kernels_or_studies(tmp_path: 
     )
     done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["yes", "[]"]
+
+
+def test_a_score_outside_its_range_proves_nothing() -> None:
+    content = deepcopy(learned_example("betting")[1])
+    content["problem"]["defaults"] = {**content["problem"].get("defaults", {}), "reward_range": [-0.001, 0.001]}
+    assert not verify(mended(content)).holds

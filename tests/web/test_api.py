@@ -480,3 +480,23 @@ def test_a_study_in_rounds_over_http(storage: Storage, writer: Caller) -> None:
         "cannot be part of a study in rounds"
         in writer.post("enqueue", {"plan": asked[0]["path"]}, expect=409)["message"]
     )
+
+
+def test_asking_again_with_the_same_key_changes_nothing(storage: Storage, writer: Caller) -> None:
+    study = new_study(storage)
+    first = writer.post("ask", {"n": 3, "request": "a", "worker": "me"})
+    assert writer.post("ask", {"n": 3, "request": "a", "worker": "me"}) == first
+    assert len(study) == 3
+    assert writer.post("ask", {"request": "b"})["trials"][0]["number"] == 4
+
+
+def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage: Storage, writer: Caller) -> None:
+    new_study(storage)
+    writer.post("ask", {"n": 2})
+    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "told"
+    assert writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.3]})["outcome"] == "repeated"
+    told = writer.post("trials/1/tell", {"rewards": [0.1, 0.2, 0.4]}, expect=409)
+    assert told["error"] == "ConflictError"
+    by_step = {"rewards": {"chunk": 1.0, "retriever": 0.5, "answer": 0.0}}
+    assert writer.post("trials/2/tell", by_step)["outcome"] == "told"
+    assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]

@@ -662,3 +662,39 @@ def test_telling_and_asking_in_one_request(tmp_path: Path) -> None:
                 study.tell(replace(trial, path=other.path), SCORES)  # as after a backup was restored
             assert study.tell(trial, SCORES) == "told"
         endless.close()
+
+
+def test_threads_have_their_own_and_their_own_answers(site: Site, seen: Opened) -> None:
+    study, gate = surepath.connect(site.url, WRITE, "endless"), threading.Barrier(8)
+    numbers: list[int] = []
+    assert study.mdp.horizon == 3
+
+    def work(name: str) -> None:
+        gate.wait()
+        for _ in range(10):
+            trial = study.ask(worker=name)
+            assert trial.worker == name
+            assert study.tell(trial, SCORES) == "told"
+            numbers.append(trial.number)
+
+    workers = [threading.Thread(target=work, args=(f"thread {i}",)) for i in range(8)]
+    for one in workers:
+        one.start()
+    for one in workers:
+        one.join(60)
+    assert len(set(numbers)) == len(numbers) == 80
+    assert seen.opened <= 9
+    assert seen.sent == 1 + 160
+    study.close()
+
+
+def test_no_request_reads_the_late_answer_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "TIMEOUT", 0.1)
+    with Slow(late=0.3) as slow:
+        server = Server(slow.url, "token", patience=0.0)
+        with pytest.raises(StorageError, match="does not answer: timed out"):
+            server.send("first", {})
+        for _ in range(10):
+            time.sleep(0.05)
+            assert server.send("second", {}).json() == {"path": "/api/second"}
+        server.close()

@@ -271,3 +271,15 @@ def test_the_report_needs_no_other_file_and_escapes() -> None:
     assert "experiment</b>" not in page
     assert not re.search(r"(src|href)=\"(?!data:|#figure-x)", page)
     assert "http" not in page
+
+
+def test_covers_are_exact(tmp_path: Path) -> None:
+    found = cover.make(Options(folder=tmp_path))
+    assert all(claim.holds for claim in found.claims)
+    assert found.frames["covers"].columns == ["m", "open", "closed", "cover"]
+
+
+def test_the_grid_is_the_authors() -> None:
+    assert len(ratios.EPSILON_GRID) == 28
+    assert ratios.EPSILON_GRID[:2] == (0.05, 0.15)
+    assert ratios.EPSILON_GRID[-4:] == (2.45, 2.5, 5.0, 10.0)

@@ -143,3 +143,11 @@ def test_the_answer_and_its_certificate_have_one_source() -> None:
         learner._work.incumbent[:] = 0
         learner.certified_gap()
         assert learner._work.incumbent.tolist() == recommended.tolist()
+
+
+def test_settings_rebuild_the_learner() -> None:
+    mdp = chain().mdp
+    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), prior="both", dependence="independent")
+    again = learner.fresh(0.5)
+    assert again.settings() == learner.settings()
+    assert again.ask().tolist() == learner.ask().tolist()

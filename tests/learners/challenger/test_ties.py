@@ -185,3 +185,15 @@ def test_excluded_options_are_never_played_by_the_guard() -> None:
         assert path[0] != 0
         learner.tell(path, rng.standard_normal(2))
     assert learner.episodes > 2 * learner.pairs.planned
+
+
+def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
+    rng, runs = np.random.default_rng(5), 0
+    for _ in range(15):
+        mdp = some_mdp(rng)
+        instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
+        learner = Challenger(mdp, 1.5, 0.1, 1.0, dependence="independent")
+        result = simulate(learner, instance, 20, seed=3, budget=100_000, workers=1)
+        assert (result.tau <= most_trials(mdp, learner.bound["entries"][-1], 0.1, sampled=1.05)).all()
+        runs += len(result)
+    assert runs >= 200

@@ -145,3 +145,45 @@ def test_regret_is_exact_on_every_path() -> None:
         for path, x in value.items():
             assert instance.regret_of(path) == float(best - x)
         assert value[tuple(instance.best_path().tolist())] == best
+
+
+LEARNERS = ("EPRL", "BPIUCRL", "WholePlan", "Uniform")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize(("scale", "stages"), [(1e6, 1), (1e12, 1), (-1e9, 2), (1e9, 4)])
+def test_no_scale_and_no_direction_makes_wrong_answers(name: str, direction: str, scale: float, stages: int) -> None:
+    unit = abs(scale) * 1e-12  # about five thousand units in the last place
+    instance = beside_known(scale, 0.2 * unit, unit, stages, direction)
+    spec = {"name": name, "epsilon": 0.1 * stages * unit, "delta": 0.05}
+    result = simulate(spec, instance, 12, 1, budget=400_000)
+    right = np.array([instance.regret_of(path) <= spec["epsilon"] for path in result.path])  # type: ignore[operator]
+    assert result.correct.tolist() == right.tolist()
+    assert right[~result.censored].all()
+    assert not result.censored.any() or name == "Uniform"
+
+
+@pytest.mark.parametrize("spec", [{"name": "EPRL", "sampling": "max-diameter"}, {"name": "EPRL"}, {"name": "BPIUCRL"}])
+def test_values_that_are_rounded_to_the_same_number_prove_nothing(spec: dict[str, Any]) -> None:
+    """Beside 1e16 the second stage is lost in rounding, whatever its widths: no stop at an epsilon below it."""
+    mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
+    instance = Instance(mdp, Gaussian([1e16, 0.0, 0.25, 0.75], sigma=1.0))
+    settings = {**spec, "epsilon": 0.4, "delta": 0.1, "elimination": "none"}
+    result = simulate(settings, instance, 3, 0, budget=60_000)
+    assert result.censored.all()
+    assert (result.gap > 0.4).all()
+    settled = simulate(settings, Instance(mdp, Gaussian([10.0, 0.0, 0.25, 0.75], sigma=1.0)), 3, 0, budget=60_000)
+    assert not settled.censored.any()
+
+
+def test_one_hopeless_option_far_away_costs_the_others_no_precision() -> None:
+    """The first reward told is -2e12; the two others differ by 0.01."""
+    mdp, means = MDP.from_arrays([[[0, 0, 0]]]), np.array([-2e12, 0.2, 0.21])
+    for cls in (EPRL, BPIUCRL, WholePlan):
+        rng, learner = np.random.default_rng(0), cls(mdp, 0.004, 0.1, 0.001)
+        while not learner.stopped:
+            assert learner.episodes < 2000
+            path = learner.ask()
+            learner.tell(path, means[path] + 0.001 * rng.standard_normal(1))
+        assert learner.recommend().tolist() == [2]
