@@ -122,7 +122,9 @@ def test_a_long_cell_is_written_while_it_is_played(tmp_path: Path, monkeypatch: 
     seen: list[dict[str, int]] = []
     cells = spec.cells()
     run(spec, tmp_path / "a", workers=1, progress=lambda *_: seen.append(Store(tmp_path / "a").stored()))
-    assert [found.get(cells[0].key, 0) for found in seen[:4]] == [0, 2, 4, 5]
+    counts = [found.get(cells[0].key, 0) for found in seen]
+    assert counts == sorted(counts)
+    assert 2 in counts  # of five: written before the cell is complete
     assert len(list(tmp_path.rglob("*.parquet"))) == len(cells)
     run(spec, tmp_path / "b", workers=2)
     assert read(tmp_path / "a").equals(read(tmp_path / "b"))
