@@ -7,8 +7,9 @@ C = sum a_j, D = sum a_j z^T theta_j / C, kappa(x) = -log(1 - x) - x and tilts l
     G(q | p) = D + y / C,    sum_l w_l exp(l y - K(l)) = 1 / (delta prior(p | q)),    K(l) = sum kappa(l a_j g r),
 
 holds as the bound of `bound.py` does, for any law of scores in the range, if l a_j |g| c <= 1 for the reach c of every
-score: how far above its prediction it can be where g > 0, or below where g < 0. So a_j = 1 / max(max |g| c, 0.35 tau_j
-/ R), R the widest range, and tilts below 1. K is bounded by sums of powers of r over the plays of each plan (docs, "End scores").
+score: how far above its prediction it can be where g > 0, or below where g < 0. So tilts are below 1, and a_j = 1 /
+max(max |g| c, 0.35 tau_j / R), R the widest range. K is bounded by sums of powers of r over the plays of each plan
+(docs, "End scores").
 """
 
 from __future__ import annotations
