@@ -1,6 +1,6 @@
-"""`python -m benchmarks [name ...]`: run every benchmarks/bench_<name>.py, or those named, and keep the figures.
+"""`python -m benchmarks [name ...] [--keep]`: run every benchmarks/bench_<name>.py, or those named.
 
-Each run is kept as JSON in benchmarks/results/, beside a page with the newest figures of every benchmark.
+With --keep their figures replace those in kept.json and in docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import platform
 import sys
 from pathlib import Path
 
-from benchmarks import page, record
+from benchmarks import keep, record
 from surepath import __version__
 from surepath._checks import suggest
-
-RESULTS = Path(__file__).parent / "results"
 
 
 def names() -> list[str]:
@@ -22,26 +20,20 @@ def names() -> list[str]:
     return sorted(file.stem.removeprefix("bench_") for file in Path(__file__).parent.glob("bench_*.py"))
 
 
-def main(chosen: list[str], results: Path = RESULTS) -> None:
+def main(arguments: list[str]) -> None:
     """Run the chosen benchmarks, all of them by default; what was measured is kept even if a later one fails."""
-    there = names()
+    there, chosen = names(), [name for name in arguments if name != "--keep"]
     for name in chosen:
         if name not in there:
             sys.exit(f"no benchmark is called {name!r}{suggest(name, there)}")
     print(f"surepath {__version__}, Python {platform.python_version()}, {platform.machine()}")
-    parts: list[record.Part] = []
-    try:
-        for name in chosen or there:
-            module = importlib.import_module(f"benchmarks.bench_{name}")
-            about = (module.__doc__ or "").strip().splitlines()[0]
-            print(f"\n== {name}: {about}", flush=True)
-            with record.part(name, about) as part:
-                module.main()
-            parts.append(part)
-    finally:
-        if parts:
-            record.save(parts, results)
-            print(f"\nkept; the page is {page.write(record.load_all(results), results)}", flush=True)
+    for name in chosen or there:
+        module = importlib.import_module(f"benchmarks.bench_{name}")
+        print(f"\n== {name}: {(module.__doc__ or '').strip().splitlines()[0]}", flush=True)
+        with record.part(name) as part:
+            module.main()
+        if "--keep" in arguments:
+            keep.update([part])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.keep`: keep the newest figure of every benchmark in kept.json, and write docs/benchmarks.md.
+"""Keep the newest figures of every benchmark in kept.json and write docs/benchmarks.md from them.
 
 The page begins with the figures of the README, each with what was measured, the command and the date; a test compares
 both, so that neither changes alone.
@@ -7,18 +7,16 @@ both, so that neither changes alone.
 from __future__ import annotations
 
 import json
-import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import page, record
-from benchmarks.__main__ import RESULTS
+from benchmarks.record import Part
 
 ROOT = Path(__file__).parent.parent
 KEPT = Path(__file__).parent / "kept.json"
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
-MOST_SHOWN = 6  # figures without a target that the page shows of one benchmark
+MOST_SHOWN = 2  # figures without a target that the page shows of one benchmark
 
 
 @dataclass(frozen=True)
@@ -57,73 +55,69 @@ def _row(head: str, family: str, trials: str, eprl: str, bpi: str) -> list[Claim
     ]
 
 
-def newest_parts(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return one run with the newest part of every benchmark.
-
-    Raises:
-        SystemExit: When they were measured on different machines.
-    """
-    found = page.newest(runs)
-    machines = {json.dumps(run["machine"], sort_keys=True) for run, _ in found}
-    if len(machines) > 1:
-        sys.exit("the newest figures come from different machines or versions; run `make bench` as a whole")
-    parts = [{key: value for key, value in part.items() if key != "printed"} for _, part in found]
-    return {"format": record.FORMAT, "machine": found[-1][0]["machine"], "parts": parts}
+def load() -> dict[str, dict[str, Any]]:
+    """Read the kept parts by name."""
+    return dict(json.loads(KEPT.read_text(encoding="utf-8")))
 
 
-def value_of(run: dict[str, Any], claim: Claim) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the part and the figure behind a claim."""
-    for part in run["parts"]:
-        for figure in part["figures"]:
-            if (part["name"], figure["name"]) == (claim.part, claim.figure):
-                return part, figure
+def update(parts: list[Part]) -> None:
+    """Put what was measured in the place of what was kept, write the page, and name claims that do not hold."""
+    kept = load()
+    kept.update({part.name: asdict(part) for part in parts})
+    KEPT.write_text(json.dumps(dict(sorted(kept.items())), indent=1) + "\n", encoding="utf-8")
+    DOCUMENT.write_text(render(kept), encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for claim in CLAIMS:
+        value = value_of(kept, claim)["value"]
+        if claim.words not in readme or not claim.agrees(value):
+            print(f"the README does not say {claim.words!r} as measured: {claim.figure} {value:.4g}")
+
+
+def value_of(kept: dict[str, dict[str, Any]], claim: Claim) -> dict[str, Any]:
+    """Return the figure behind a claim."""
+    for figure in kept[claim.part]["figures"]:
+        if figure["name"] == claim.figure:
+            return dict(figure)
     raise KeyError(f"no figure {claim.figure!r} in benchmark {claim.part!r}")
 
 
-def render(run: dict[str, Any]) -> str:
+def render(kept: dict[str, dict[str, Any]]) -> str:
     """Render the page of the documentation."""
     lines = [
         "# Benchmarks",
         "",
-        "Written by `python -m benchmarks.keep` from the results of `make bench`; ratios (x) are taken within one run.",
-        f"Machine: {page.about_machine(run['machine'])}.",
-        "`python -m benchmarks NAME` prints a benchmark in full; `make bench` keeps all in `benchmarks/results/`.",
+        "`python -m benchmarks NAME` prints a benchmark in full; `--keep` writes its figures here.",
+        "Ratios (x) are taken within one run.",
+        "",
+        *(f"Machine: {machine}." for machine in sorted({part["machine"] for part in kept.values()})),
         "",
         "## The figures of the README",
         "",
-        "| README | measured | figure | command | date |",
+        "| README | measured | figure | benchmark | date |",
         "|---|---|---|---|---|",
     ]
     for claim in CLAIMS:
-        part, figure = value_of(run, claim)
-        value = page.in_words(figure["value"], figure["unit"])
-        lines.append(
-            f"| {claim.number} | {value} | {_cell(figure['name'])} | `{part['command']}` | {part['begun'][:10]} |"
-        )
-    lines += ["", "## Other figures", "", "| command | figure | value | target |", "|---|---|---|---|"]
+        figure = value_of(kept, claim)
+        begun = kept[claim.part]["begun"][:10]
+        lines.append(f"| {claim.number} | {_value(figure)} | {_cell(figure['name'])} | `{claim.part}` | {begun} |")
+    lines += ["", "## Other figures", "", "| benchmark | figure | value | target |", "|---|---|---|---|"]
     claimed = {(claim.part, claim.figure) for claim in CLAIMS}
-    for part in run["parts"]:
-        others = [figure for figure in part["figures"] if (part["name"], figure["name"]) not in claimed]
+    for name, part in sorted(kept.items()):
+        others = [figure for figure in part["figures"] if (name, figure["name"]) not in claimed]
         for figure in [figure for figure in others if figure["target"]] or others[:MOST_SHOWN]:
-            value, name = page.in_words(figure["value"], figure["unit"]), _cell(figure["name"])
-            lines.append(f"| `{part['name']}` | {name} | {value} | {_cell(figure['target'])} |")
+            lines.append(f"| `{name}` | {_cell(figure['name'])} | {_value(figure)} | {_cell(figure['target'])} |")
     return "\n".join(lines) + "\n"
+
+
+def _value(figure: dict[str, Any]) -> str:
+    """Write a figure with three digits or more: 12.3x, 4,560 us."""
+    value, unit = figure["value"], figure["unit"]
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{text}x" if unit == "x" else f"{text} {unit}".rstrip()
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def main() -> None:
-    """Keep the newest figures and write the page."""
-    run = newest_parts(record.load_all(RESULTS))
-    KEPT.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
-    DOCUMENT.write_text(render(run), encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for claim in CLAIMS:
-        _, figure = value_of(run, claim)
-        if claim.words not in readme or not claim.agrees(figure["value"]):
-            print(f"the README does not say {claim.words!r} as measured: {claim.figure} {figure['value']:.4g}")
 
 
 COSTS = "Challenger needs 3.9, 2.2 and 1.5 times that"
@@ -150,6 +144,3 @@ CLAIMS: list[Claim] = [
     Claim("opens in 0.14 seconds", "0.14", "study", "opening a study of 1,000,000 trials", slack=0.2),
     Claim("takes about 1 millisecond", "1", "study", "ask after 1,000,000 trials", slack=0.3),
 ]
-
-if __name__ == "__main__":
-    main()
