@@ -23,8 +23,8 @@ from surepath.experiments.report import settings as settings_part
 from surepath.learners.per_arc.eprl import PRESETS
 from surepath.model.text_files import make_folder, write_bytes, write_text
 
-# By their numbers in the paper, in the order of the report. Every file has TITLE, READING (how to read the picture), make(options) that plays the
-# experiment and judges the claims, and panels(frames) with the numbers to draw.
+# By their numbers in the paper, in the order of the report. Every file has TITLE, READING (how to read the picture),
+# make(options) that plays the experiment and judges the claims, and panels(frames) with the numbers to draw.
 FIGURES: dict[str, Any] = {
     "figure-1": cases,
     "figure-2": ratios,
