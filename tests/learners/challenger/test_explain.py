@@ -103,7 +103,7 @@ def test_the_largest_bound_of_a_challenger_is_the_certified_gap(noise: str, seed
 
 @pytest.mark.parametrize("dependence", ["independent", "any"])
 def test_the_bound_of_a_challenger_is_the_least_of_the_rows(dependence: str) -> None:
-    """By hand: weights of a row at the incumbent's arcs are 0, so a path's bound is their sum and the row's constant."""
+    """By hand: weights of a row at the incumbent's arcs are 0, so a bound is their sum and the row's constant."""
     instance = chain()
     learner = Challenger(instance.mdp, 0.1, 0.1, 0.2, dependence=dependence)
     play(learner, instance, np.random.default_rng(0), 40)
