@@ -140,12 +140,12 @@ def example() -> tuple[Study, dict[str, Any]]:
 
 def test_kept_pairs_stand_in_the_file_and_are_found_in_the_log(tmp_path: Path) -> None:
     study, content = example()
-    assert content["proof"]["by"] == "moments"
+    assert content["proof"]["by"] == "evidence"
     assert len(content["proof"]["kept"]) > 5
     assert "may depend on each other in any way" in content["assumptions"][0]
     assert verify(content).answer == verify(content, storage=study.storage).answer == "yes"
-    study.export(tmp_path / "log.csv")
-    assert verify(content, log=tmp_path / "log.csv").answer == "yes"
+    study.export(tmp_path / "log.jsonl")
+    assert verify(content, log=tmp_path / "log.jsonl").answer == "yes"
 
 
 @pytest.mark.parametrize(
