@@ -128,9 +128,9 @@ def test_with_a_mended_hash_the_log_still_finds_out_every_number(data: st.DataOb
     put(content, place, changed(at(content, place), data.draw))
     if place == ("certified_gap",):
         return  # a larger gap is proven as well; a smaller one has a test of its own
-    if place[:2] == ("proof", "moments") and place[3] in ("path", "ruled_out"):
+    if place[:2] == ("proof", "moments") and place[3:4] in (("path",), ("ruled_out",)):
         return  # another path, or fewer options, may be proven as well
-    if place[:2] == ("proof", "moments") and place[3] == "trials":
+    if place[:2] == ("proof", "moments") and place[3:4] == ("trials",):
         put(content, place, 1)  # the sums are the same before and after a trial that was cancelled
     assert says_no(mended(content), storage=study.storage, name=study.name), place
 
@@ -383,9 +383,9 @@ def test_a_changed_digit_of_learned_noise_is_found_out_by_the_hash_and_with_a_me
     assert says_no(content), place
     if place in FREE or part in ("sha256", "warnings") or place == ("certified_gap",):
         return
-    if place[:2] == ("proof", "moments") and place[3] in ("path", "ruled_out"):
+    if place[:2] == ("proof", "moments") and place[3:4] in (("path",), ("ruled_out",)):
         return  # another path, or fewer options, may be proven as well
-    if place[:2] == ("proof", "moments") and place[3] == "trials":
+    if place[:2] == ("proof", "moments") and place[3:4] == ("trials",):
         put(content, place, 1)  # the sums are the same before and after a trial that was cancelled
     assert says_no(mended(content), storage=study.storage, name=study.name), place
 
