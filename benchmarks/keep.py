@@ -140,7 +140,7 @@ CLAIMS: list[Claim] = [
         "0.06 milliseconds on 98,000 options", "0.06", "episode", "an episode of max-diameter on 97,810 arcs", 0.2, 1e-3
     ),
     Claim("two workers give 1.92x", "1.92", "episode", "two workers over one", slack=0.1),
-    Claim("about 30 seconds on two cores", "30", "experiments", "figure-ratios, 10 runs, 2 cores, in seconds", 0.25),
+    Claim("about 30 seconds on two cores", "30", "experiments", "figure-2, 10 runs, 2 cores, in seconds", 0.25),
     Claim("opens in 0.14 seconds", "0.14", "study", "opening a study of 1,000,000 trials", slack=0.2),
     Claim("takes about 1 millisecond", "1", "study", "ask after 1,000,000 trials", slack=0.3),
 ]
