@@ -85,7 +85,7 @@ def render(kept: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "The figures of the README. `python -m benchmarks NAME` prints a benchmark in full; `--keep` writes its figures",
+        "The figures of the README. `python -m benchmarks NAME` prints one in full; `--keep` writes its figures",
         "to `benchmarks/kept.json`, with their targets, and to this page. Ratios (x) are taken within one run.",
         "",
         *(f"Machine: {machine}." for machine in sorted({part["machine"] for part in kept.values()})),
