@@ -14,6 +14,7 @@ export class Trials {
     this.name = name;
     this.report = report;
     this.plan = []; // the current one, arc by arc
+    this.scored = []; // which steps have a score of their own
     this.sort = "";
     this.before = [null]; // the pages on the way here
     this.body = h("tbody", {});
@@ -72,10 +73,10 @@ export class Trials {
   }
 
   row(trial) {
-    const steps = Object.entries(trial.plan).map(([step, option], i) => ({ step, option, score: i < trial.rewards.length ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
+    const steps = Object.entries(trial.plan).map(([step, option], i) => ({ step, option, score: i < trial.rewards.length && this.scored[i] !== false ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
     const taken = ({ step, option, score }, named) => h("span", { class: "taken" }, named ? h("span", { class: "muted" }, `${step}: `) : null, option, score === null ? null : h("b", {}, ` ${number(score)}`));
     const joined = (list, named) => list.map((one, i) => [i ? (named ? ", " : " › ") : null, taken(one, named)]).flat();
-    const changed = steps.filter((one) => !one.same), long = steps.length > LONG;
+    const changed = steps.filter((one) => !one.same), long = steps.length > (matchMedia("(max-width: 760px)").matches ? 3 : LONG);
     const options = !long ? joined(steps) : h("details", {}, h("summary", {}, changed.length ? [`differs in ${plural(changed.length, "step")}: `, joined(changed.slice(0, 3), true), changed.length > 3 ? " …" : null] : "the current plan"), h("p", {}, joined(steps, true)));
     const extra = [trial.cases.length ? `case ${trial.cases.join(", ")}` : null, trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null, trial.cost === null ? null : `cost ${number(trial.cost)}`].filter(Boolean).join(": ");
     return h("tr", { "data-trial": trial.number },
