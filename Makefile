@@ -89,6 +89,8 @@ lock:
 	  --python-version 3.11 requirements/core.in -o requirements/core.txt
 	uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header --universal \
 	  --python-version 3.11 requirements/dev.in -o requirements/dev.txt
+	uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header --universal \
+	  --python-version 3.11 requirements/dspy.in -o requirements/dspy.txt
 	uv pip compile -q --generate-hashes --no-emit-index-url --no-annotate --no-header --resolution lowest-direct \
 	  --python-version 3.11 requirements/lowest.in -o requirements/lowest.txt
 

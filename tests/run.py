@@ -33,6 +33,7 @@ def main() -> None:
         step("suite without the compiler", [*pytest, "-m", "pure", "tests"], NUMBA_DISABLE_JIT="1")
         step("install without extras", [*python, "tests.bare_install"])
         step("lowest versions", [*python, "tests.lowest_versions"])
+        step("beside DSPy and MLflow", [*python, "tests.beside_dspy"])
     else:
         with tempfile.TemporaryDirectory() as pages:
             # Read everything anew (-E), so that a warning shows every time and not only once.

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP, Gaussian, Instance
+from surepath import MDP, Gaussian, Instance, families, theory
 from surepath.errors import SettingError
 from surepath.theory import characteristic_time, gaps
 from surepath.theory.characteristic_time import Allocation
 from surepath.theory.gaps import checked_case
 from tests.naive import characteristic_time as naive
+from tests.naive import rounds
+from tests.naive.paths import all_paths
 from tests.strategies import arc_values, mdps
 
 seeds = st.integers(0, 2**32 - 1)
@@ -136,3 +138,48 @@ def test_messages() -> None:
     two = Instance(MDP.from_arrays([[[0, 0]]]), Gaussian([0.0, 1.0]))
     with pytest.raises(SettingError, match="tolerance must lie strictly between 0 and 1, not 2"):
         characteristic_time(two, tolerance=2)
+
+
+def markov_hardness(instance: Instance, weight: np.ndarray, sigma: float) -> float:
+    """The least gap^2 / (2 variance) over rivals, by enumeration of the plans that a Markov chain draws."""
+    variances = rounds.plan_variances(instance.mdp, weight, sigma)
+    best = rounds.indicator(instance.mdp, instance.best_path())
+    rivals = [best - rounds.indicator(instance.mdp, q) for q in all_paths(instance.mdp)]
+    return min(float((z @ instance.gains) ** 2 / (2 * z @ variances @ z)) for z in rivals if z.any())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_score_at_the_end_has_the_time_of_its_allocation_and_no_law_of_plans_beats_it(seed: int) -> None:
+    instance = families.chain(4, 2, seed=seed)
+    found = theory.characteristic_time(instance, scores="end", sigma=0.5)
+    assert markov_hardness(instance, found.allocation, 0.5) == pytest.approx(1 / found.upper, rel=0.02)
+    assert found.lower <= found.upper <= theory.characteristic_time(instance, sigma=0.5).upper * 1.01
+    paths = np.array(all_paths(instance.mdp))
+    rows = np.eye(instance.mdp.n_arcs)[paths].sum(axis=1)
+    best = rounds.indicator(instance.mdp, instance.best_path())
+    rng = np.random.default_rng(seed)
+    for _ in range(200):  # any law of plans, Markov or not
+        law = rng.dirichlet(np.full(len(rows), 0.5))
+        inverse = np.linalg.pinv((rows.T * law) @ rows / 0.25, rcond=1e-12)
+        rivals = best - rows[(rows != best).any(axis=1)]
+        heights = (rivals @ instance.gains) ** 2 / (2 * ((rivals @ inverse) * rivals).sum(axis=1))
+        assert heights.min() <= 1 / found.lower * (1 + 1e-6)
+
+
+def test_free_steps_with_one_score_need_the_time_of_the_hardest_step() -> None:
+    mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
+    found = theory.characteristic_time(Instance(mdp, Gaussian([0.0, 1.0, 0.0, 0.5], 1.0)), scores="end", sigma=1.0)
+    assert found.value == pytest.approx(8 / 0.5**2, rel=0.02)
+
+
+def test_the_design_for_one_score_has_the_variances_of_enumeration() -> None:
+    mdp = families.chain(3, 3, seed=1).mdp
+    found = theory.design(mdp, scores="end")
+    variances = rounds.plan_variances(mdp, found.flow, 1.0)
+    rows = [rounds.indicator(mdp, path) for path in all_paths(mdp)]
+    assert max(row @ variances @ row for row in rows) == pytest.approx(found.effects, rel=1e-4)
+    pairs = max((p - q) @ variances @ (p - q) for p in rows for q in rows)
+    assert found.variance == pytest.approx(pairs, rel=1e-6)
+    assert found.trials(0.5, 0.1, 0.5) == int(np.ceil(2 * 0.25 * found.variance * np.log(10 * mdp.n_paths) / 0.25))
+    with pytest.raises(SettingError, match="a design needs an epsilon above 0"):
+        found.trials(0.0, 0.1)

@@ -662,3 +662,66 @@ def _rounded_schedule(
     each[(visits == 0) & ~mdp.is_known] = np.inf  # without noise too, a reward that nobody has seen is unknown
     variance = float(values_to_go(mdp, np.minimum(each, 1e300))[0])
     return Schedule(paths, plays, variance, float(np.sqrt(4.0 * variance * (mdp.log_paths + np.log(1.0 / delta)))))
+
+
+# The optimal design for scores of whole paths -------------------------------------------------------------------------
+
+STEPS_OF_FLOW = 20_000  # most steps of the search for the optimal flow
+FLOW_GAP = 1e-6  # relative: where it ends
+
+
+@kernel
+def optimal_flow(
+    graph: Graph, inside: BoolArray, active: BoolArray, most: int, gap: float
+) -> tuple[FloatArray, FloatArray, float]:
+    """Find the flow of largest determinant over active arcs; also that of nodes, and the largest path over d.
+
+    For scores that cover several stages; nodes `inside` what one score covers count against the arcs: sought is the
+    largest sum of log w over arcs less that over nodes inside. Each step reweighs the paths by their variance over its
+    mean d, and takes the Markov law of the same flow. At the optimum no path has a variance above d.
+    """
+    first, target, source = graph.first, graph.target, graph.source
+    nodes, arcs = len(first) - 1, len(target)
+    flow, node, score = np.zeros(arcs), np.zeros(nodes + 1), np.zeros(arcs)
+    after, before, top = np.zeros(nodes + 1), np.zeros(nodes + 1), np.zeros(nodes + 1)
+    node[0] = 1.0
+    d = 0
+    for i in range(nodes):
+        count = 0
+        for e in range(first[i], first[i + 1]):
+            count += 1 if active[e] else 0
+        d += max(count - 1, 0) if inside[i] else count
+        for e in range(first[i], first[i + 1]):
+            if active[e]:
+                flow[e] = node[i] / count
+                node[target[e]] += flow[e]
+    worst = np.inf
+    for _ in range(most):
+        for e in range(arcs):
+            if active[e]:
+                i = source[e]
+                score[e] = 1.0 / flow[e] - (1.0 / node[i] if inside[i] else 0.0)
+        after[nodes] = top[nodes] = 0.0
+        for i in range(nodes - 1, -1, -1):
+            after[i], top[i] = 0.0, -np.inf
+            for e in range(first[i], first[i + 1]):
+                if active[e]:
+                    after[i] += flow[e] / node[i] * (score[e] + after[target[e]])
+                    top[i] = max(top[i], score[e] + top[target[e]])
+        worst = top[0] / d
+        if worst <= 1.0 + gap:
+            break
+        before[:] = 0.0
+        for i in range(nodes):
+            for e in range(first[i], first[i + 1]):
+                if active[e]:
+                    before[target[e]] += flow[e] / node[target[e]] * (before[i] + score[e])
+        for e in range(arcs):
+            if active[e]:
+                flow[e] *= (before[source[e]] + score[e] + after[target[e]]) / d
+        node[:] = 0.0
+        node[0] = 1.0
+        for e in range(arcs):  # in order of stages
+            if active[e]:
+                node[target[e]] += flow[e]
+    return flow, node, worst

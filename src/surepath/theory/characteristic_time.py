@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, real
+from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, one_of, real
 from surepath.errors import SettingError
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import Graph, backward, graph_of
+from surepath.model.paths import values_to_go
 from surepath.model.worlds import Instance
 from surepath.theory.gaps import Case, checked_case
 
@@ -196,7 +197,8 @@ def search(
 # Soft game ------------------------------------------------------------------------------------------------------------
 # Allocations of unit flow that do well against a list of challengers: a smooth maximin, by quasi-Newton steps.
 #
-# Legend. A challenger q is a set K of arcs with f_q(w) = half_q / sum over K of variance_e / w_e. Sought: the flow w
+# Legend. A challenger q is a set K of arcs with f_q(w) = half_q / sum over K of variance_e / w_e; K may have nodes too,
+# with the flow through them and a negative variance (`ends.py`). Sought: the flow w
 # of value 1 with the largest -1/s log sum over q of f_q(w)^-s, which is within log(number of q) / s of log min f_q. A
 # flow is written as the share of each arc at its node, shares as the softmax of logits, so every point is a flow and
 # no constraint is left; stationary points are optimal because the problem is concave in w.
@@ -205,12 +207,12 @@ REMEMBERED = 16  # pairs the quasi-Newton steps remember
 
 
 class Challengers(NamedTuple):
-    """Challenger q has the arcs arc[first[q] : first[q + 1]]."""
+    """Challenger q has the arcs arc[first[q] : first[q + 1]]; N + i stands for node i."""
 
     first: IntArray  # [Q + 1]
     arc: IntArray
     half: FloatArray  # [Q] half its squared gap
-    variance: FloatArray  # [N]
+    variance: FloatArray  # [N + n_nodes]
 
 
 @kernel
@@ -244,13 +246,18 @@ def softmin(
         for e in range(first[i], first[i + 1]):
             share[e] /= total
     spread(graph, share, weight)
-    noise = game.variance / weight
+    through = np.zeros(len(game.variance))  # flow of arcs, then of nodes
+    through[: len(weight)] = weight
+    for e in range(len(weight)):
+        through[len(weight) + graph.source[e]] += weight[e]
+    noise = game.variance / through
     sums, height = np.empty(count), np.empty(count)
     least = np.inf
     for q in range(count):
         total = 0.0
         for j in range(game.first[q], game.first[q + 1]):
             total += noise[game.arc[j]]
+        total = max(total, 1e-300)
         sums[q] = total
         height[q] = np.log(game.half[q]) - np.log(total)
         least = min(least, height[q])
@@ -258,13 +265,15 @@ def softmin(
     for q in range(count):
         height[q] = np.exp(-sharpness * (height[q] - least))
         mass += height[q]
-    slope = np.zeros(len(logits))
+    slope = np.zeros(len(through))
     for q in range(count):
         mix = height[q] / mass / sums[q]
         if height[q] > 1e-30:
             for j in range(game.first[q], game.first[q + 1]):
                 slope[game.arc[j]] += mix
-    slope *= noise / weight  # d log f_q / d w_e = variance_e / w_e^2 / sum
+    slope *= noise / through  # d log f_q / d w_e = variance_e / w_e^2 / sum
+    for e in range(len(weight)):
+        slope[e] += slope[len(weight) + graph.source[e]]
     value = np.zeros(n + 1)
     for i in range(n - 1, -1, -1):
         total = 0.0
@@ -401,6 +410,7 @@ class Allocation:
         self.unit = (largest / self.least) ** 2
         self.cost = at.gaps.value / self.least
         self.variance = (at.sigma / largest) ** 2
+        self.items = np.concatenate([self.variance, np.zeros(mdp.n_nodes)])
         self.beside = self.path[np.repeat(np.arange(mdp.horizon), np.diff(mdp.stage_arc))]  # arc of p at that stage
         self.rows: list[IntArray] = []  # K of each challenger
         self.gaps: list[float] = []
@@ -516,7 +526,7 @@ class Allocation:
 
     def _challengers(self) -> Challengers:
         first = np.concatenate([[0], np.cumsum([len(row) for row in self.rows])]).astype(np.int64)
-        return Challengers(first, np.concatenate(self.rows), np.array(self.gaps) ** 2 / 2, self.variance)
+        return Challengers(first, np.concatenate(self.rows), np.array(self.gaps) ** 2 / 2, self.items)
 
     def _improve(self, sharpness: float, stir: float) -> FloatArray:
         """Return the weights that do best against the challengers kept, from the present ones on.
@@ -658,7 +668,7 @@ def confidence(delta: float) -> float:
 
 
 def characteristic_time(
-    instance: Instance, *, sigma: ArrayLike | None = None, tolerance: float = 0.01
+    instance: Instance, *, scores: str = "steps", sigma: ArrayLike | None = None, tolerance: float = 0.01
 ) -> CharacteristicTime:
     """Compute T* of an instance, certified to within a relative tolerance.
 
@@ -667,7 +677,9 @@ def characteristic_time(
 
     Args:
         instance: The problem with its true means.
-        sigma: Replaces the instance's own factors.
+        scores: "steps", or "end" for one score of a whole plan. Then `upper` is what a Markov law of plans achieves,
+            and `lower` holds for all laws: close to it up to 5,000 plans, from the nearest rival alone beyond.
+        sigma: Replaces the instance's own factors; of the whole score with "end".
         tolerance: Stop once upper - lower is below this share of upper; the result says what was reached.
 
     Example:
@@ -678,12 +690,20 @@ def characteristic_time(
     """
     if not 0 < real("tolerance", tolerance) < 1:
         raise SettingError(f"tolerance must lie strictly between 0 and 1, not {tolerance:g}")
+    at_end = one_of("scores", scores, ("steps", "end")) == "end"
+    if at_end and sigma is None:
+        sigma = sqrt(max(float(values_to_go(instance.mdp, instance.sigma**2)[0]), 0.0))
     at = checked_case(instance, 0.0, 0.5, sigma)
     n = at.mdp.n_arcs
     if _tied(at):
         return CharacteristicTime(np.inf, np.inf, np.inf, np.full(n, np.nan), False)
 
-    best = Allocation(at)
+    if at_end and at.mdp.n_nodes > at.mdp.horizon:
+        from surepath.theory.ends import EndAllocation
+
+        best: Allocation = EndAllocation(at)
+    else:  # where no step depends on another, all is as with scores of steps that have the noise of the whole one
+        best = Allocation(at)
     if best.nothing_to_learn:
         return CharacteristicTime(0.0, 0.0, 0.0, best.uniform(), True)
     best.solve(tolerance, MOST_SEARCHES, SEARCH_LIMIT)

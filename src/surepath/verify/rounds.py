@@ -469,7 +469,8 @@ class Plays(NamedTuple):
 class Range:
     """Bets against predictions: D + y / C, where sum over tilts of weight exp(l y - K(l)) = 1 / (delta prior).
 
-    g = z^T W_j x of a play, a_j = 1 / max(max |g| reach, PART tau_j), C = sum a_j, D = sum a_j z^T theta_j / C and
+    g = z^T W_j x of a play, a_j = 1 / max(max |g| reach, PART tau_j / R), R the widest range, C = sum a_j,
+    D = sum a_j z^T theta_j / C and
     K(l) = sum kappa(l a_j g r), kappa(x) = -log(1 - x) - x, which powers of r bound.
     """
 
@@ -532,7 +533,7 @@ class Range:
         total, weighed, largest, v = np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.zeros((3, n))
         for fit, plays in zip(of.fits[:upto], self.plays):
             g = z @ fit.inverse @ plays.rows.T
-            tau = (g * g) @ plays.number
+            tau = (g * g) @ plays.number / of.unit.max()
             a = 1 / np.maximum(np.where(g > 0, g * plays.reach[1], -g * plays.reach[0]).max(axis=1), PART * tau)
             total += a
             weighed += a * (z @ fit.effect)

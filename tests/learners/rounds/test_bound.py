@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Rounds
+from surepath.kernels.flow import optimal_flow
 from surepath.learners.rounds.additive import inflation, second_moments, span_of_differences
 from surepath.learners.rounds.betting import Predictor
 from surepath.learners.rounds.bound import gaussian_table, h_inverse
-from surepath.learners.rounds.design import optimal_flow
 from surepath.learners.rounds.fit import Round
 from tests.naive import rounds as naive
 from tests.naive.paths import all_paths
@@ -126,12 +126,25 @@ def test_what_a_round_has_in_common_cancels(mdp: MDP, seed: int, noise: str) -> 
         assert shifted.certified_gap() == pytest.approx(bare.certified_gap(), rel=1e-6, abs=1e-8)
 
 
+def test_bets_count_in_any_unit() -> None:
+    """Scores in per cent prove a hundred times the gap of scores in [0, 1]."""
+    mdp, rng = MDP.from_arrays(np.zeros((3, 1, 2), dtype=int)), np.random.default_rng(4)
+    small, large = (Rounds(mdp, 0.02 * unit, 0.1, reward_range=(0, unit)) for unit in (1, 100))
+    for _ in range(3):
+        scores = 0.1 * (small._plans % 2).sum(axis=1) + 0.3 * rng.random(len(small._plans))
+        large._plans = small._plans
+        large._scores = np.zeros((len(scores), 1))
+        small._play_round(scores[:, None])
+        large._play_round(100 * scores[:, None])
+        assert large.certified_gap() == pytest.approx(100 * small.certified_gap(), rel=1e-6)
+
+
 @given(mdps(), seeds)
 @settings(max_examples=40)
 def test_the_flow_of_the_design_is_optimal_over_all_laws_of_paths(mdp: MDP, seed: int) -> None:
     """Kiefer and Wolfowitz: no path's variance exceeds d; and variances add up along paths, as in Theorem B."""
     learner = Rounds(mdp, 0.5, 0.1, 1.0)
-    flow, _, worst = optimal_flow(learner._blocks, np.ones(mdp.n_arcs, dtype=bool), 20_000, 1e-6)
+    flow, _, worst = optimal_flow(*learner._blocks[::3], np.ones(mdp.n_arcs, dtype=bool), 20_000, 1e-6)
     assert worst <= 1 + 2e-6
     variances = naive.plan_variances(mdp, flow, 1.0)
     rows = [naive.indicator(mdp, path) for path in all_paths(mdp)]

@@ -7,8 +7,9 @@ C = sum a_j, D = sum a_j z^T theta_j / C, kappa(x) = -log(1 - x) - x and tilts l
     G(q | p) = D + y / C,    sum_l w_l exp(l y - K(l)) = 1 / (delta prior(p | q)),    K(l) = sum kappa(l a_j g r),
 
 holds as the bound of `bound.py` does, for any law of scores in the range, if l a_j |g| c <= 1 for the reach c of every
-score: how far above its prediction it can be where g > 0, or below where g < 0. So a_j = 1 / max(max |g| c, 0.35 tau_j)
-and tilts below 1. K is bounded by sums of powers of r over the plays of each plan (docs, "End scores").
+score: how far above its prediction it can be where g > 0, or below where g < 0. So tilts are below 1, and a_j = 1 /
+max(max |g| c, 0.35 tau_j / R), R the widest range. K is bounded by sums of powers of r over the plays of each plan
+(docs, "End scores").
 """
 
 from __future__ import annotations
@@ -73,6 +74,7 @@ def bet_bounds(
     horizon, rounds = len(incumbent), len(effect)
     lead, bound = np.zeros(len(paths)), np.zeros(len(paths))
     g, cost = np.zeros(len(rows.plays)), np.zeros(len(tilts))
+    widest = blocks.unit.max()
     for t in range(len(paths)):
         differ = False
         g[:] = 0.0
@@ -95,7 +97,7 @@ def bet_bounds(
                 x = g[i]
                 tau += rows.plays[i] * x * x
                 reach = max(reach, x * rows.up[i] if x > 0.0 else -x * rows.down[i])
-            a = 1.0 / max(reach, PART * tau)
+            a = 1.0 / max(reach, PART * tau / widest)
             total += a
             weighed += a * line
             for i in range(rows.first[j], rows.first[j + 1]):
@@ -197,7 +199,7 @@ class Bets:
         tau = (g**2 * rows.plays).sum(axis=1)
         reach = np.where(g > 0, g * rows.up, -g * rows.down).max(axis=1)
         unit = np.tile(self.blocks.unit, len(rows.plays) // len(self.blocks.unit))
-        return 1 / np.maximum(reach, PART * tau), np.abs(g * rows.plays / unit).sum(axis=1)
+        return 1 / np.maximum(reach, PART * tau / self.blocks.unit.max()), np.abs(g * rows.plays / unit).sum(axis=1)
 
     def bounds(
         self, prior: Prior, incumbent: IntArray, paths: IntArray, single: bool, rounds: int | None = None

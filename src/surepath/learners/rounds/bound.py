@@ -28,8 +28,8 @@ import numpy as np
 
 from surepath._checks import FloatArray, IntArray, real
 from surepath.errors import SettingError
+from surepath.kernels.flow import FLOW_GAP, STEPS_OF_FLOW, optimal_flow
 from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel, kernel
-from surepath.learners.rounds.design import FLOW_GAP, ROUNDS_OF_FLOW, optimal_flow
 from surepath.learners.rounds.fit import Blocks, Fit
 from surepath.model.mdp import MDP
 from surepath.model.paths import values_to_go
@@ -111,7 +111,7 @@ def checked_bound(given: Any, default: Mapping[str, Any]) -> dict[str, Any]:
 def scale_of(mdp: MDP, blocks: Blocks) -> Scale:
     """Compute m(z) from the flow of the optimal design, which is rounded so that all machines agree on it."""
     everything = np.ones(mdp.n_arcs, dtype=np.bool_)
-    flow = optimal_flow(blocks, everything, ROUNDS_OF_FLOW, FLOW_GAP)[0]
+    flow = optimal_flow(blocks.graph, blocks.inside, everything, STEPS_OF_FLOW, FLOW_GAP)[0]
     digits = 10.0 ** (DIGITS - 1 - np.floor(np.log10(flow)))
     flow = np.round(flow * digits) / digits
     node = np.zeros(mdp.n_nodes + 1)

@@ -10,68 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.kernels.flow import optimal_flow
 from surepath.kernels.jit import inner_kernel, kernel
 from surepath.learners.rounds.fit import Blocks, coordinates, is_estimable
 
 POOL = 200  # random paths of which the best is taken
 SMALL_POOL, MANY = 40, 300  # where there are more effects than MANY: fewer paths, no second pass
-ROUNDS_OF_FLOW = 20_000  # most steps of the search for the optimal flow
-FLOW_GAP = 1e-6  # relative: where it ends
 RIDGE = 1e-3  # added to the normal matrix while a design is built
-
-
-@kernel
-def optimal_flow(blocks: Blocks, active: BoolArray, most: int, gap: float) -> tuple[FloatArray, FloatArray, float]:
-    """Find the flow of largest determinant over active arcs; also that of nodes, and the largest path over d.
-
-    Each step reweighs the paths by their variance over its mean d, and takes the Markov law of the same flow. At the
-    optimum no path has a variance above d.
-    """
-    first, target, source = blocks.graph.first, blocks.graph.target, blocks.graph.source
-    nodes, arcs = len(first) - 1, len(target)
-    flow, node, score = np.zeros(arcs), np.zeros(nodes + 1), np.zeros(arcs)
-    after, before, top = np.zeros(nodes + 1), np.zeros(nodes + 1), np.zeros(nodes + 1)
-    node[0] = 1.0
-    d = 0
-    for i in range(nodes):
-        count = 0
-        for e in range(first[i], first[i + 1]):
-            count += 1 if active[e] else 0
-        d += max(count - 1, 0) if blocks.inside[i] else count
-        for e in range(first[i], first[i + 1]):
-            if active[e]:
-                flow[e] = node[i] / count
-                node[target[e]] += flow[e]
-    worst = np.inf
-    for _ in range(most):
-        for e in range(arcs):
-            if active[e]:
-                i = source[e]
-                score[e] = 1.0 / flow[e] - (1.0 / node[i] if blocks.inside[i] else 0.0)
-        after[nodes] = top[nodes] = 0.0
-        for i in range(nodes - 1, -1, -1):
-            after[i], top[i] = 0.0, -np.inf
-            for e in range(first[i], first[i + 1]):
-                if active[e]:
-                    after[i] += flow[e] / node[i] * (score[e] + after[target[e]])
-                    top[i] = max(top[i], score[e] + top[target[e]])
-        worst = top[0] / d
-        if worst <= 1.0 + gap:
-            break
-        before[:] = 0.0
-        for i in range(nodes):
-            for e in range(first[i], first[i + 1]):
-                if active[e]:
-                    before[target[e]] += flow[e] / node[target[e]] * (before[i] + score[e])
-        for e in range(arcs):
-            if active[e]:
-                flow[e] *= (before[source[e]] + score[e] + after[target[e]]) / d
-        node[:] = 0.0
-        node[0] = 1.0
-        for e in range(arcs):  # in order of stages
-            if active[e]:
-                node[target[e]] += flow[e]
-    return flow, node, worst
 
 
 @inner_kernel
@@ -236,7 +181,7 @@ def plan_round(
     place, d = coordinates(blocks, active)
     times = max(1, -(-n // (20 * d)))
     wanted = -(-n // times)
-    flow = optimal_flow(blocks, active, 200, 1e-2)[0]
+    flow = optimal_flow(blocks.graph, blocks.inside, active, 200, 1e-2)[0]
     policies = np.stack([flow, flow if policy is None else np.where(active, policy, 0.0)])
     large = d > MANY
     kept = np.flatnonzero(place >= 0)
