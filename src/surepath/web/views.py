@@ -305,12 +305,12 @@ def pace_of(log: Reading) -> list[list[float | None]]:
     """Return when results came in and what was spent: [seconds, trials, spent or null] each, of the last SCANNED."""
     last = log.last_number()
     first = max(1, last - SCANNED + 1)
-    told = sorted((row.told, row.cost) for row in scanned(log, first, last) if row.told)
+    told = sorted((row for row in scanned(log, first, last) if row.told), key=lambda row: row.told or 0.0)
     points: list[list[float | None]] = []
     spent: float | None = None
-    for number, (time, cost) in enumerate(told, start=first):
-        spent = spent if cost is None else (spent or 0.0) + cost
-        points.append([time, number, spent])
+    for number, row in enumerate(told, start=first):
+        spent = spent if row.cost is None else (spent or 0.0) + row.cost
+        points.append([row.told, number, spent])
     step = max(1, len(points) // MOST_PACE_POINTS)
     return points[::-step][::-1]
 

@@ -79,7 +79,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   async function loadGap() {
     gap.load((await get("gap", query)).points);
   }
-  const paceBox = h("div", { class: "gap pace" }), pace = new Pace(paceBox);
+  const paceBox = h("div", { class: "pace" }), pace = new Pace(paceBox);
   async function loadPace() {
     pace.load((await get("pace", query)).points);
   }
