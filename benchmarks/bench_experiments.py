@@ -1,4 +1,4 @@
-"""Experiments: overhead over bare simulation, threads, shared epsilons, memory over runs, and figure-ratios.
+"""Experiments: overhead over bare simulation, threads, shared epsilons, memory over runs, and figure-2.
 
 The paper's sweep (10 instances, 28 epsilons, 10 runs, 3 learners) took its authors 48 hours on 32 processors. Here its
 costliest part, BPI-UCRL at 0.05 Delta_min, is played once per instance, and the rest of the sweep in full.
@@ -126,7 +126,7 @@ def main() -> None:
         line(f"over max-diameter and its own loop, {steps} x {options}", own / diameter, "x", ".2f")
     long, rest = ratios_seconds(cores)
     sweep = 10 * long + rest
-    line(f"figure-ratios, 10 runs, {cores} cores, in seconds", sweep, "s", ".0f")
+    line(f"figure-2, 10 runs, {cores} cores, in seconds", sweep, "s", ".0f")
     line("the authors: 48 h on 32 processors, per processor", 48 * 3600 * 32 / (sweep * cores), "x", ",.0f")
 
 

@@ -83,10 +83,10 @@ def simulated_eprl(_: Path) -> Task:
 
 
 def from_spec_to_figure(folder: Path) -> Task:
-    """Play one run of each cell of figure-cases, and draw it."""
+    """Play one run of each cell of figure-1, and draw it."""
     from surepath.cli.main import app
 
-    words = ["reproduce", "figure-cases", "--runs", "1", "--workers", "1", "--quiet", "--out", str(folder)]
+    words = ["reproduce", "figure-1", "--runs", "1", "--workers", "1", "--quiet", "--out", str(folder)]
 
     def task() -> None:
         with contextlib.redirect_stdout(io.StringIO()):

@@ -16,7 +16,6 @@ from benchmarks.record import Part
 ROOT = Path(__file__).parent.parent
 KEPT = Path(__file__).parent / "kept.json"
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
-MOST_SHOWN = 2  # figures without a target that the page shows of one benchmark
 
 
 @dataclass(frozen=True)
@@ -86,12 +85,10 @@ def render(kept: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "`python -m benchmarks NAME` prints a benchmark in full; `--keep` writes its figures here.",
-        "Ratios (x) are taken within one run.",
+        "The figures of the README. `python -m benchmarks NAME` prints one in full; `--keep` writes its figures",
+        "to `benchmarks/kept.json`, with their targets, and to this page. Ratios (x) are taken within one run.",
         "",
         *(f"Machine: {machine}." for machine in sorted({part["machine"] for part in kept.values()})),
-        "",
-        "## The figures of the README",
         "",
         "| README | measured | figure | benchmark | date |",
         "|---|---|---|---|---|",
@@ -100,12 +97,6 @@ def render(kept: dict[str, dict[str, Any]]) -> str:
         figure = value_of(kept, claim)
         begun = kept[claim.part]["begun"][:10]
         lines.append(f"| {claim.number} | {_value(figure)} | {_cell(figure['name'])} | `{claim.part}` | {begun} |")
-    lines += ["", "## Other figures", "", "| benchmark | figure | value | target |", "|---|---|---|---|"]
-    claimed = {(claim.part, claim.figure) for claim in CLAIMS}
-    for name, part in sorted(kept.items()):
-        others = [figure for figure in part["figures"] if (name, figure["name"]) not in claimed]
-        for figure in [figure for figure in others if figure["target"]] or others[:MOST_SHOWN]:
-            lines.append(f"| `{name}` | {_cell(figure['name'])} | {_value(figure)} | {_cell(figure['target'])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -140,7 +131,7 @@ CLAIMS: list[Claim] = [
         "0.06 milliseconds on 98,000 options", "0.06", "episode", "an episode of max-diameter on 97,810 arcs", 0.2, 1e-3
     ),
     Claim("two workers give 1.92x", "1.92", "episode", "two workers over one", slack=0.1),
-    Claim("about 30 seconds on two cores", "30", "experiments", "figure-ratios, 10 runs, 2 cores, in seconds", 0.25),
+    Claim("about 30 seconds on two cores", "30", "experiments", "figure-2, 10 runs, 2 cores, in seconds", 0.25),
     Claim("opens in 0.14 seconds", "0.14", "study", "opening a study of 1,000,000 trials", slack=0.2),
     Claim("takes about 1 millisecond", "1", "study", "ask after 1,000,000 trials", slack=0.3),
 ]

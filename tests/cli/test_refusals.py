@@ -45,10 +45,10 @@ def test_pictures_and_reports_go_through_no_link(tmp_path: Path) -> None:
     assert shell("show", "chain-v1/n3k2/seed7", "--draw", "g.svg", folder=tmp_path).returncode == 0
     out = tmp_path / "out"
     out.mkdir()
-    names = ["report.html", "figure-cover.png", "figure-cover.svg", "figure-cover.json", "figure-cover-covers.parquet"]
+    names = ["report.html", "figure-3.png", "figure-3.svg", "figure-3.json", "figure-3-covers.parquet"]
     for name in names:
         (out / name).symlink_to(victim)
-    done = shell("reproduce", "figure-cover", "--out", "out", "--quiet", folder=tmp_path)
+    done = shell("reproduce", "figure-3", "--out", "out", "--quiet", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert victim.read_text() == "precious"
     assert (out / "report.html").read_text("utf-8").startswith("<!doctype html>")

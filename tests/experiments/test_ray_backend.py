@@ -79,7 +79,7 @@ def test_an_experiment_survives_the_loss_of_a_node(cluster: Any, tmp_path: Path)
     frame = read(tmp_path / "ray")
     assert frame.height == 2 * 12 * 2
     assert frame.select("cell", "run", "epsilon").is_unique().all()
-    assert list(Store(tmp_path / "ray").stored().values()) == [12, 12]
+    assert [one.runs for one in Store(tmp_path / "ray").files().values()] == [12, 12]
     run(spec, tmp_path / "threads", workers=2)
     assert read(tmp_path / "threads").equals(frame)
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from surepath.errors import FileError, SettingError
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store, is_whole, key_of, read, scan
+from surepath.experiments.store import Store, read, scan
 from tests.experiments.specs import small
 
 pytest.importorskip("polars")
@@ -34,30 +35,24 @@ def files(folder: Path) -> list[Path]:
     return sorted(folder.glob("rows/*.parquet"))
 
 
-@pytest.mark.parametrize("left", [0, 0.99])
-def test_a_file_cut_short_is_played_again(finished: Path, left: float) -> None:
-    before = read(finished)
-    file = files(finished)[3]
-    data = file.read_bytes()
-    file.write_bytes(data[: int(left * len(data))])
-    assert not is_whole(file)
+def flipped(data: bytes) -> bytes:
+    """One bit that flipped can give other rows that Parquet reads without a word."""
+    changed = bytearray(data)
+    changed[len(data) // 3 + 1] ^= 1
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:-5], flipped])
+def test_a_damaged_file_is_named_and_played_again(finished: Path, damage: Callable[[bytes], bytes]) -> None:
+    before, file = read(finished), files(finished)[3]
+    file.write_bytes(damage(file.read_bytes()))
     message = f"{file} is damaged; play its runs again with surepath experiment run --resume"
     for use in (read, scan):
         with pytest.raises(SettingError, match=re.escape(message)):
             use(finished)
     with pytest.raises(SettingError, match="already holds 15 runs of this experiment; add --resume"):
         run(SPEC, finished, workers=1)
-    assert run(SPEC, finished, workers=1, resume=True).played == 5
-    assert read(finished).equals(before)
-
-
-def test_a_file_cut_short_is_replaced_whatever_the_chunks_are_now(finished: Path) -> None:
-    before = read(finished)
-    file = files(finished)[0]
-    file.write_bytes(file.read_bytes()[:-5])
-    again = Spec.from_dict(small(chunk=1))
-    assert run(again, finished, workers=1, resume=True).played == 5
-    assert is_whole(file)
+    assert run(Spec.from_dict(small(chunk=1)), finished, workers=1, resume=True).played == 5
     assert read(finished).equals(before)
 
 
@@ -70,45 +65,24 @@ def test_an_experiment_with_nothing_but_damage_asks_before_it_plays(finished: Pa
     assert run(SPEC, finished, workers=1, resume=True).played == 20
 
 
-def test_a_file_damaged_in_the_middle_is_named_and_played_again(finished: Path) -> None:
-    """One bit that flipped can give other rows that Parquet reads without a word."""
-    before, file = read(finished), files(finished)[3]
-    data = bytearray(file.read_bytes())
-    data[len(data) // 3 + 1] ^= 1
-    file.write_bytes(data)
-    message = f"{file} is damaged; play its runs again with surepath experiment run --resume"
-    for use in (read, scan):
-        with pytest.raises(SettingError, match=re.escape(message)):
-            use(finished)
-    assert run(SPEC, finished, workers=1, resume=True).played == 5
-    assert read(finished).equals(before)
-
-
 def test_a_shorter_file_left_by_a_kill_counts_for_nothing(finished: Path) -> None:
     """The new file of a cell is written before the old one goes; a kill between the two leaves both."""
     before, longer = read(finished), files(finished)[0]
     run(Spec.from_dict(small(runs=2)), finished / "short", workers=1)
-    shorter = next(file for file in files(finished / "short") if key_of(file) == key_of(longer))
+    key = longer.name.split("-")[-3]
+    shorter = next(file for file in files(finished / "short") if key in file.name)
     shorter.rename(finished / "rows" / shorter.name)
     assert read(finished).equals(before)
     assert run(SPEC, finished, workers=1, resume=True).played == 0
     assert len(files(finished)) == 4
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"cells": None}, 'has no "cells"; play the experiment again with --resume'),
-        ({"spec": {}}, 'its spec has no number of "runs"'),
-        ({"spec": {"runs": "5"}}, 'its spec has no number of "runs"'),
-        ({"spec": None}, 'has no "spec"'),
-    ],
-)
-def test_a_manifest_with_holes(finished: Path, change: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize("change", [{"cells": None}, {"spec": {}}, {"spec": {"runs": "5"}}, {"spec": None}])
+def test_a_manifest_with_holes(finished: Path, change: dict[str, Any]) -> None:
     file = finished / "experiment.json"
     before, found = read(finished), json.loads(file.read_text())
-    file.write_text(json.dumps({key: value for key, value in {**found, **change}.items() if value is not None}))
-    with pytest.raises(SettingError, match=re.escape(f"{file} is damaged") + ".*" + re.escape(message)):
+    file.write_text(json.dumps({**found, **change}))
+    with pytest.raises(SettingError, match=re.escape(f"{file} is damaged (") + r".* again with --resume"):
         read(finished)
     assert run(SPEC, finished, workers=1, resume=True).played == 0  # and writes it anew
     assert read(finished).equals(before)
@@ -145,7 +119,7 @@ def test_a_link_for_the_lock_or_the_rows_is_refused(tmp_path: Path) -> None:
     victim.write_text("precious")
     out.mkdir()
     (out / ".lock").symlink_to(victim)
-    with pytest.raises(FileError, match=re.escape(f"cannot write {out / '.lock'}: it is a link")):
+    with pytest.raises(FileError, match=re.escape(f"cannot write {out / '.lock'}")):
         run(SPEC, out, workers=1)
     assert victim.read_text() == "precious"
     (out / ".lock").unlink()

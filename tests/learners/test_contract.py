@@ -54,7 +54,7 @@ def test_asking_for_several_spreads_the_workers(cls: Any, options: dict[str, Any
     for path in paths[1:]:
         learner.tell(path, [0.5, 0.5])
     assert learner.episodes == 8
-    assert len(learner._under_way.as_array()) == 0
+    assert not learner._under_way
     assert plain in [path.tolist() for path in paths]
 
 
@@ -345,6 +345,6 @@ def test_eight_threads_keep_the_guarantee() -> None:
             thread.join()
         assert learner.episodes == sum(told)
         assert learner.visits.sum() == 2 * sum(told)
-        assert len(learner._under_way.as_array()) == 0
+        assert not learner._under_way
         wrong += int(instance.regret_of(learner.recommend()) > 0.4)
     assert wrong <= 200 * delta * 0.5

@@ -40,9 +40,8 @@ def test_scores_count_less_their_baseline_in_study_log_and_certificate(tmp_path:
     assert abs(row.baseline[0]) > 0.1
     certificate = study.certificate()
     assert any("less the baseline of their trial" in line for line in certificate["assumptions"])
-    study.export(tmp_path / "log.csv")
     study.export(tmp_path / "log.jsonl")
-    for how in ({"storage": study.storage}, {"log": tmp_path / "log.csv"}, {"log": tmp_path / "log.jsonl"}):
+    for how in ({"storage": study.storage}, {"log": tmp_path / "log.jsonl"}):
         assert verify(certificate, **how).answer == "yes"
     again = Study.from_export(tmp_path / "log.jsonl", Storage("memory"))
     assert again._read(lambda log: log.trials(1, 1))[0].baseline == row.baseline

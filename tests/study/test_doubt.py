@@ -62,8 +62,8 @@ def test_warnings_that_were_taken_out_are_found_out_with_the_log(tmp_path: Path)
     verdict = verify(emptied, storage=study.storage)
     assert verdict.answer == "no"
     assert verdict.differences[0].startswith("the warnings are not those of the log, which gives")
-    study.export(tmp_path / "log.csv")
-    assert verify(emptied, log=tmp_path / "log.csv").answer == "no"
+    study.export(tmp_path / "log.jsonl")
+    assert verify(emptied, log=tmp_path / "log.jsonl").answer == "no"
     content = study.certificate().to_dict()
     content["warnings"][0]["seen"] /= 2
     assert verify(mended(content), storage=study.storage).answer == "no"

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
-from surepath.study.certificate import Certificate, verify
+from surepath.study.certificate import verify
 from surepath.study.fold import Spending, affordable, money
 from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial, TrialRow
-from surepath.verify.file import content_hash
 
 STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}
 COSTS = {"model": {"small": 0.25, "large": 2.0}, "prompt": {"long": 0.5}}
@@ -74,8 +73,7 @@ def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
         total += sum(cost[arc] for arc in row.path[:run]) if row.cost is None else row.cost
     assert spending.total == total
     copy = Spending(spending._cost)
-    tree = spending.as_tree()
-    copy.load(json.loads(json.dumps({**tree, "unreported": tree["unreported"].tolist()})))
+    copy.load(json.loads(json.dumps(spending.as_tree())))
     assert copy.__dict__ == spending.__dict__
 
 
@@ -92,10 +90,7 @@ def test_what_was_told_counts_in_place_of_what_was_declared(tmp_path: Path) -> N
     while not study.done:
         trial = study.ask()
         study.tell(trial, play(trial.plan), cost=0.5)
-    certificate, place = study.certificate(), study.storage.url
-    certificate.save(tmp_path / "c.json")
-    assert verify(tmp_path / "c.json", place).answer == "yes"
-    assert certificate["trials"]["spent"] == study.spent
+    assert verify(study.certificate(), study.storage.url).answer == "yes"
     with pytest.raises(SettingError, match="the cost of trial 1 must be at least 0, not -1"):
         study.tell(first, play(first.plan), cost=-1)
 
@@ -190,28 +185,14 @@ def test_optimize_stops_within_its_budget(n_jobs: int, capsys: pytest.CaptureFix
     assert study.done
 
 
-def test_the_certificate_says_what_was_spent_and_is_checked(tmp_path: Path) -> None:
-    study = new(priced(cost_weight=0.1), f"sqlite:///{tmp_path / 's.db'}")
+def test_the_certificate_says_that_costs_count() -> None:
+    study = new(priced(cost_weight=0.1))
     first = study.ask()
     study.fail(first, [play(first.plan)[0]])
     study.optimize(play, progress=False)
     certificate = study.certificate()
-    said = certificate["trials"]["spent"]
-    assert said == study.spent
-    assert f"which cost {said:.10g} in all" in str(certificate)
     assert "by score minus 0.1 times the cost" in str(certificate)
-    assert verify(certificate, storage=study.storage, name="s").holds
-    forged = certificate.to_dict()
-    forged["trials"]["spent"] = said - 1.0
-    forged["statement"] = str(certificate).replace(f"cost {said:.10g}", f"cost {said - 1.0:.10g}")
-    forged["sha256"] = content_hash(forged)
-    assert verify(Certificate(forged)).holds  # the file alone cannot show it
-    found = verify(Certificate(forged), storage=study.storage, name="s")
-    assert not found.holds
-    assert f"the trials cost {said!r}, the certificate says {said - 1.0!r}" in str(found)
-    del forged["trials"]["spent"]
-    forged["sha256"] = content_hash(forged)
-    assert "the fields of its trials are not those of this format: check spent" in str(verify(Certificate(forged)))
+    assert verify(certificate, storage=study.storage).holds
 
 
 def test_another_process_and_a_restored_export_have_spent_the_same(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class TestContract:
         )
         with storage.writing("one") as log:
             log.add_trials([row, trial(2), trial(3)])
-            log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
+            log.add_action(ActionRow(1, 0, "tighten", 0.5, 1.5))
             log.add_to_queue(QueueRow(0, (5, 6), "queued", 3, 2.5))
             log.save_snapshot(SnapshotRow(2, 1, b"\x00\xff'"))
         with opening().reading("one") as log:
@@ -63,7 +63,7 @@ class TestContract:
             assert log.last_number() == 3
             assert log.last_change() == 1
             assert log.created() == RECORD.created
-            assert log.actions_after(0) == [ActionRow(1, 0, "tighten", "0.5", 1.5, 1)]
+            assert log.actions_after(0) == [ActionRow(1, 0, "tighten", 0.5, 1.5, 1)]
             assert log.actions_after(1) == []
             assert [found._replace(number=0) for found in log.queue(9)] == [QueueRow(0, (5, 6), "queued", 3, 2.5)]
             assert log.snapshot() == SnapshotRow(2, 1, b"\x00\xff'")
@@ -77,7 +77,7 @@ class TestContract:
             with pytest.raises(StorageError, match="cannot follow trial"), storage.writing("one") as log:
                 log.add_trials(rows)
         with pytest.raises(StorageError, match="cannot follow action"), storage.writing("one") as log:
-            log.add_action(ActionRow(2, 0, "tighten", "0.5", 1.5))
+            log.add_action(ActionRow(2, 0, "tighten", 0.5, 1.5))
         with storage.reading("one") as log:
             assert (log.last_number(), log.last_change(), log.actions_after(0)) == (0, 0, [])
 
@@ -112,7 +112,7 @@ class TestContract:
         with pytest.raises(ZeroDivisionError), storage.writing("one") as log:  # noqa: PT012
             log.update_trial(trial(1, "failed"))
             log.add_trials([trial(2)])
-            log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
+            log.add_action(ActionRow(1, 0, "tighten", 0.5, 1.5))
             log.take_from_queue(log.queue(1)[0].number)
             log.add_to_queue(QueueRow(0, (3, 4), "queued"))
             log.save_snapshot(SnapshotRow(1, 0, b"x"))
@@ -261,7 +261,7 @@ class TestContract:
         for name in ("one", "two"):
             with storage.writing(name) as log:
                 log.add_trials([trial(1, of=3, request="r")])
-                log.add_action(ActionRow(1, 0, "tighten", "0.5", 1.5))
+                log.add_action(ActionRow(1, 0, "tighten", 0.5, 1.5))
                 log.add_to_queue(QueueRow(0, (1,), "queued"))
                 log.save_snapshot(SnapshotRow(1, 0, b"x"))
                 assert log.first_time("r")

@@ -215,15 +215,13 @@ ALL = "all"
 def reproduce(
     figure: Annotated[
         str,
-        typer.Argument(
-            help="figure-cases, figure-ratios, figure-hard, figure-cover, figure-tree, figure-bounds, or all."
-        ),
+        typer.Argument(help="figure-1 to figure-4, by their numbers in the paper, or all."),
     ] = ALL,
     out: Annotated[Path, typer.Option("--out", help="Folder for pictures, data and report.")] = Path("reproduced"),
     preset: Annotated[
         str, typer.Option(help="theory (Algorithm 1), text (the experiments as written) or experiment (what ran).")
     ] = "experiment",
-    runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-hard: 6).")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-4: 6).")] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; default: one per core.")
     ] = None,

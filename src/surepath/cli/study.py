@@ -679,7 +679,7 @@ def verify(
         str | None, typer.Option(help="The study's storage, to compare with its log: sqlite:///study.db, ...")
     ] = None,
     name: Annotated[str | None, typer.Option(help="The study's name there; by default the certificate's.")] = None,
-    log: Annotated[Path | None, typer.Option(help="An exported log (.csv, .jsonl) in place of the storage.")] = None,
+    log: Annotated[Path | None, typer.Option(help="An exported log (.jsonl) in place of the storage.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate: compute its bound again, and its sums from the log. Exit code 0 for yes, else 1."""

@@ -9,7 +9,6 @@ disk that failed or a copy that broke off, does not have the hash in its name an
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import io
 import json
@@ -18,14 +17,14 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import FileError, SettingError
-from surepath.experiments.spec import MOST_RUNS, ROWS_FORMAT, Cell, Task, name_of
+from surepath.experiments.spec import ROWS_FORMAT, Cell, Task, name_of
 from surepath.model.text_files import PARTIAL_ENDING, make_folder, write_bytes
 
 if TYPE_CHECKING:
@@ -44,6 +43,15 @@ ROW_COLUMNS = (
 _NAME = re.compile(r".*-([0-9a-f]{16})-(\d{9})-([0-9a-f]{16})\.parquet")
 
 
+class Rows(NamedTuple):
+    """A file of rows, by what its name says: key of the cell, number of runs, and whether its content is whole."""
+
+    file: Path
+    key: str
+    runs: int
+    whole: bool
+
+
 class Store:
     """The folder of one experiment.
 
@@ -54,37 +62,37 @@ class Store:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
         self.rows = self.folder / ROWS
-        self._checked: dict[tuple[str, int, int], bool] = {}  # whole or not, by name, size and time of change
         self._waiting: dict[str, dict[int, tuple[Task, Results]]] = {}  # finished tasks by key and first run
         self._written: dict[str, float] = {}  # when a cell that is not complete was last written
-        self._file: dict[str, Path] = {}
+        self._file: dict[str, Rows] = {}
         self._runs = 0
 
     # Opening ---------------------------------------------------------------------------------------------------
 
     def open(self, spec: Spec, cells: list[Cell], *, resume: bool) -> None:
         """Write the manifest of this spec; refuses rows of another experiment, and old rows without `resume`."""
-        stored, damaged = self.stored(), self.damaged()
+        found, kept = self.all_rows(), self.files()
         names = {cell.key: cell.id for cell in cells}
-        strangers = [key for key in (*stored, *map(key_of, damaged)) if key is not None and key not in names]
-        if strangers:
-            why = self._difference(strangers[0], spec, set(names.values()))
-            raise SettingError(f"{self.folder} holds rows of another experiment: {why}; choose another folder")
-        if stored and not resume:
+        if any(one.key not in names for one in found):
             raise SettingError(
-                f"{self.folder} already holds {sum(stored.values()):,} runs of this experiment; add --resume to play "
-                f"only the missing ones, or choose another folder"
+                f"{self.folder} holds rows of another experiment, or of another version: {MANIFEST} has its spec; "
+                f"choose another folder"
             )
-        if damaged and not resume:
+        if kept and not resume:
             raise SettingError(
-                f"{damaged[0]} is damaged; add --resume to play its runs again, or choose another folder"
+                f"{self.folder} already holds {sum(one.runs for one in kept.values()):,} runs of this experiment; add "
+                f"--resume to play only the missing ones, or choose another folder"
+            )
+        if found and not resume:
+            raise SettingError(
+                f"{found[0].file} is damaged; add --resume to play its runs again, or choose another folder"
             )
         if self.rows.is_symlink():
             raise FileError(f"{self.rows} is a link, and rows are not written through one; choose another folder")
         make_folder(self.rows)
         with as_file_error(f"cannot write in {self.rows}"):
-            shorter = {file for file in self.rows.glob("*.parquet") if key_of(file)} - set(self.files().values())
-            for left in (*shorter, *self.rows.glob(f"*{PARTIAL_ENDING}"), *self.rows.glob(f".*{PARTIAL_ENDING}")):
+            useless = {one.file for one in found} - {one.file for one in kept.values()}
+            for left in (*useless, *self.rows.glob(f"*{PARTIAL_ENDING}"), *self.rows.glob(f".*{PARTIAL_ENDING}")):
                 left.unlink(missing_ok=True)  # a hidden one is found by both patterns
         manifest = {"format": ROWS_FORMAT, "version": __version__, "spec": spec.to_dict(), "cells": names}
         write_bytes(self.folder / MANIFEST, json.dumps(manifest, indent=2).encode())
@@ -112,58 +120,40 @@ class Store:
 
     def manifest(self) -> dict[str, Any]:
         """Read the spec, the version and the cells' names; refuses rows of another format."""
-        found = self._manifest()
-        if found["format"] != ROWS_FORMAT:
+        file = self.folder / MANIFEST
+        try:
+            found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+            form, _ = found["format"], (found["version"], found["cells"].keys(), found["spec"]["runs"] + 0)
+        except FileNotFoundError:
+            raise SettingError(f"{self.folder} holds no experiment: there is no {MANIFEST} in it") from None
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as cause:
+            raise SettingError(f"{file} is damaged ({cause}); play the experiment again with --resume") from None
+        if form != ROWS_FORMAT:
             raise SettingError(
-                f"{self.folder} holds rows of format {found['format']}; this surepath reads format {ROWS_FORMAT}: play "
-                f"the experiment again in another folder"
+                f"{self.folder} holds rows of format {form}; this surepath reads format {ROWS_FORMAT}: play the "
+                f"experiment again in another folder"
             )
         return found
 
-    def _manifest(self) -> dict[str, Any]:
-        """Read the manifest, whatever its format."""
-        file = self.folder / MANIFEST
-        try:
-            found = json.loads(file.read_text("utf-8"))
-        except FileNotFoundError:
-            raise SettingError(f"{self.folder} holds no experiment: there is no {MANIFEST} in it") from None
-        except OSError as cause:
-            raise SettingError(f"cannot read {file}: {cause.strerror or cause}") from None
-        except (ValueError, RecursionError) as cause:
-            raise SettingError(f"{file} is damaged: {cause}") from None
-        return checked_manifest(found, file)
-
     # What is there ---------------------------------------------------------------------------------------------
 
-    def files(self) -> dict[str, Path]:
+    def all_rows(self) -> list[Rows]:
+        """List the files of rows, those with more runs later; what was cut short or changed is not whole."""
+        found = []
+        for file in sorted(self.rows.glob("*.parquet")):
+            match = _NAME.fullmatch(file.name)
+            if match:
+                with contextlib.suppress(FileNotFoundError), file.open("rb") as stream:  # a longer one replaced it
+                    found.append(Rows(file, match[1], int(match[2]), _hash(stream) == match[3]))
+        return sorted(found, key=lambda one: one.runs)
+
+    def files(self) -> dict[str, Rows]:
         """Find the file of each key: the whole one with most runs."""
-        found: dict[str, Path] = {}
-        for file in sorted(self.rows.glob("*.parquet"), key=runs_of):
-            key = key_of(file)
-            if key and self._is_whole(file):
-                found[key] = file
-        return found
-
-    def stored(self) -> dict[str, int]:
-        """Count the runs stored for each key; damaged files do not count."""
-        return {key: runs_of(file) for key, file in self.files().items()}
-
-    def damaged(self) -> list[Path]:
-        """List the files of rows that were cut short or changed."""
-        return sorted(file for file in self.rows.glob("*.parquet") if key_of(file) and not self._is_whole(file))
-
-    def _is_whole(self, file: Path) -> bool:
-        with contextlib.suppress(OSError):
-            found = file.stat()
-            key = (file.name, found.st_size, found.st_mtime_ns)
-            if key not in self._checked:
-                self._checked[key] = is_whole(file)
-            return self._checked[key]
-        return False
+        return {one.key: one for one in self.all_rows() if one.whole}
 
     def missing(self, cells: list[Cell], runs: int, chunk: int) -> list[Task]:
         """List tasks for all runs that are not stored, cell by cell."""
-        stored = self.stored()
+        stored = {key: one.runs for key, one in self.files().items()}
         return [
             Task(cell, first, min(chunk, runs - first))
             for cell in cells
@@ -188,7 +178,7 @@ class Store:
         waiting = self._waiting.setdefault(key, {})
         waiting[task.first] = task, results
         begun = self._written.setdefault(key, now)
-        stored = runs_of(self._file[key]) if key in self._file else 0
+        stored = self._file[key].runs if key in self._file else 0
         complete = stored + sum(one.count for one, _ in waiting.values()) >= self._runs
         if complete or now > begun + WRITE_EVERY:
             self._write(key)
@@ -198,7 +188,7 @@ class Store:
         """Write the file of a cell anew, with the waiting tasks that follow its runs without a hole."""
         pl = need("polars", "data")
         before, waiting = self._file.get(key), self._waiting.pop(key)
-        at = 0 if before is None else runs_of(before)
+        at = 0 if before is None else before.runs
         pieces, cell = [], next(iter(waiting.values()))[0].cell
         while at in waiting:
             task, results = waiting.pop(at)
@@ -210,38 +200,16 @@ class Store:
             return
         frame = frame_of(cell, pieces)
         if before is not None:
-            frame = pl.concat([pl.read_parquet(before), frame])
+            frame = pl.concat([pl.read_parquet(before.file), frame])
         slug = re.sub(r"[^A-Za-z0-9.]+", "_", cell.id).strip("_")[:80]
         stream = io.BytesIO()
         frame.write_parquet(stream)
         content = _hash(io.BytesIO(stream.getvalue()))
-        self._file[key] = self.rows / f"{slug}-{key}-{at:09d}-{content}.parquet"
-        write_bytes(self._file[key], stream.getvalue())
+        self._file[key] = Rows(self.rows / f"{slug}-{key}-{at:09d}-{content}.parquet", key, at, True)
+        write_bytes(self._file[key].file, stream.getvalue())
         if before is not None:
             with as_file_error(f"cannot write in {self.rows}"):
-                before.unlink()
-
-    def _difference(self, key: str, spec: Spec, ids: set[str]) -> str:
-        """Describe how the spec of the stored rows differs from this one."""
-        with contextlib.suppress(SettingError):
-            manifest = self._manifest()
-            old = {"version": manifest["version"], "format": manifest["format"], **manifest["spec"]}
-            new = {"version": __version__, "format": ROWS_FORMAT, **spec.to_dict()}
-            for field in ("version", "format", "name", "seed", "budget"):
-                if old.get(field) != new[field]:
-                    return f"its {field} is {old.get(field)}, here it is {new[field]}"
-            for field in ("deltas", "epsilons", "epsilons_per_gap"):
-                if old.get(field) != new.get(field):
-                    return f"its {field} are {old.get(field, 'not given')}, here they are {new.get(field, 'not given')}"
-            id = manifest["cells"].get(key, key)
-            return f"{id} has other settings there" if id in ids else f"{id} is not a cell of this spec"
-        return "there is no telling which"
-
-
-def key_of(file: Path) -> str | None:
-    """Return the key of the cell in the name of a file of rows; None for other files."""
-    match = _NAME.fullmatch(file.name)
-    return match[1] if match else None
+                before.file.unlink()
 
 
 def frame_of(cell: Cell, pieces: list[Results]) -> polars.DataFrame:
@@ -250,14 +218,8 @@ def frame_of(cell: Cell, pieces: list[Results]) -> polars.DataFrame:
     rows = {name: np.concatenate([getattr(one, name) for one in pieces]) for name in (*pieces[0].COLUMNS, "path")}
     size = len(rows["tau"])
     gaps = None if cell.multiples is None else np.tile(cell.multiples, size // len(cell.multiples))
-    head = {"experiment": cell.experiment, "cell": cell.id, "instance": name_of(cell.source), "learner": cell.label}
-    fixed: dict[str, Any] = {
-        **head,
-        "delta": cell.delta,
-        "seed": cell.seed,
-        "budget": cell.budget,
-        "version": __version__,
-    }
+    fixed: dict[str, Any] = {name: getattr(cell, name) for name in ("experiment", "delta", "seed", "budget")}
+    fixed |= {"cell": cell.id, "instance": name_of(cell.source), "learner": cell.label, "version": __version__}
     fixed["settings"] = json.dumps(pieces[0].settings["learner"], sort_keys=True)
 
     def column(name: str) -> Any:
@@ -273,39 +235,8 @@ def frame_of(cell: Cell, pieces: list[Results]) -> polars.DataFrame:
     return cast("polars.DataFrame", pl.DataFrame([column(name) for name in ROW_COLUMNS]))
 
 
-def runs_of(file: Path) -> int:
-    """Return the number of runs in the name of a file of rows; 0 for other files."""
-    match = _NAME.fullmatch(file.name)
-    return int(match[2]) if match else 0
-
-
-def is_whole(file: Path) -> bool:
-    """Return whether a file of rows has the content that its name says."""
-    match = _NAME.fullmatch(file.name)
-    try:
-        with file.open("rb") as stream:
-            return match is not None and _hash(stream) == match[3]
-    except OSError:
-        return False
-
-
 def _hash(stream: Any) -> str:
     return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
-
-
-def checked_manifest(found: Any, file: Path) -> dict[str, Any]:
-    """Return a manifest after checking that it has every field that is read from it."""
-    if not isinstance(found, dict):
-        raise SettingError(f"{file} is damaged: it must hold one table")
-    for field, kind in (("format", int), ("version", str), ("spec", dict), ("cells", dict)):
-        if not isinstance(found.get(field), kind):
-            raise SettingError(f'{file} is damaged: it has no "{field}"; play the experiment again with --resume')
-    runs = found["spec"].get("runs")
-    if type(runs) is not int or not 0 < runs <= MOST_RUNS:
-        raise SettingError(
-            f'{file} is damaged: its spec has no number of "runs"; play the experiment again with --resume'
-        )
-    return found
 
 
 @contextlib.contextmanager
@@ -314,33 +245,24 @@ def as_file_error(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as cause:
-        why = "it is a link" if cause.errno == errno.ELOOP else cause.strerror or cause
-        raise FileError(f"{what}: {why}") from None
+        raise FileError(f"{what}: {cause.strerror or cause}") from None
 
 
 def scan(folder: str | Path) -> polars.LazyFrame:
     """Open the rows of an experiment as a lazy polars frame, for experiments larger than memory."""
     pl = need("polars", "data")
     store = Store(folder)
-    manifest = store.manifest()
-    for file in store.damaged():
-        raise SettingError(f"{file} is damaged; play its runs again with surepath experiment run --resume")
-    files = [file for key, file in store.files().items() if key in manifest["cells"]]
+    manifest, found = store.manifest(), store.all_rows()
+    for one in found:
+        if not one.whole:
+            raise SettingError(f"{one.file} is damaged; play its runs again with surepath experiment run --resume")
+    files = [one.file for key, one in store.files().items() if key in manifest["cells"]]
     if not files:
         raise SettingError(f"{store.folder} holds no rows yet")
-    found: polars.LazyFrame = pl.scan_parquet(files).filter(pl.col("run") < manifest["spec"]["runs"])
-    return found
+    rows: polars.LazyFrame = pl.scan_parquet(files).filter(pl.col("run") < manifest["spec"]["runs"])
+    return rows
 
 
 def read(folder: str | Path) -> polars.DataFrame:
     """Read the rows of an experiment as a polars frame, in order of cell, run and falling epsilon."""
-    pl = need("polars", "data")
-    rows = scan(folder)
-    try:
-        return rows.collect().sort("cell", "run", "epsilon", descending=[False, False, True])
-    except (pl.exceptions.PolarsError, OSError) as cause:
-        reason = str(cause).strip().splitlines()[0]
-        raise SettingError(
-            f"rows in {Path(folder) / ROWS} cannot be read ({reason}); delete the damaged file and play its runs again "
-            f"with surepath experiment run --resume"
-        ) from None
+    return scan(folder).collect().sort("cell", "run", "epsilon", descending=[False, False, True])

@@ -89,3 +89,12 @@ def draw_step(reality: Reality, e: np.uint64, rng: np.random.Generator, common: 
     else:
         x = a
     return reality.sign * float(x)
+
+
+@hot_kernel
+def mix(key: np.int64) -> np.uint64:
+    """Mix the bits of a key in the manner of splitmix64: every input bit moves every output bit."""
+    z = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -623,6 +623,7 @@ LEARNERS = {
     "BPIUCRL": "surepath.learners.per_arc.eprl",
     "Challenger": "surepath.learners.challenger.learner",
     "Design": "surepath.learners.design",
+    "Peer": "surepath.learners.peers",
     "Rounds": "surepath.learners.rounds.learner",
     "Uniform": "surepath.learners.per_arc.eprl",
     "WholePlan": "surepath.learners.whole_plan",

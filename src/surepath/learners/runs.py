@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray
+from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
@@ -64,6 +65,28 @@ def reordered(record: RunRecord, order: IntArray) -> RunRecord:
 def joined(records: Sequence[RunRecord]) -> RunRecord:
     """Join the records of several runs, in their order."""
     return RunRecord(*(np.concatenate(columns) for columns in zip(*records)))
+
+
+# Lists of plans -------------------------------------------------------------------------------------------------------
+
+
+def list_plans(mdp: MDP, most: int, who: str) -> IntArray:
+    """Return every plan, int [P, H], in lexicographic order of arcs; refuse a graph with too many."""
+    if mdp.log_paths > np.log(most) + 1e-9:
+        count = mdp.n_paths if mdp.log_paths < 40 else f"about e^{mdp.log_paths:.0f}"
+        raise SettingError(
+            f"the graph has {count} plans and {who} lists them all, at most {most}; EPRL and Challenger need no list"
+        )
+    paths, node = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for _ in range(mdp.horizon):
+        low = mdp.first[node]
+        degree = mdp.first[node + 1] - low
+        row = np.repeat(np.arange(len(node)), degree)
+        place = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
+        arc = low[row] + place
+        paths = np.column_stack([paths[row], arc])
+        node = mdp.target[arc]
+    return np.ascontiguousarray(paths)
 
 
 # Cancellation ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, one_of, positive, whole
-from surepath.errors import SettingError
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel
 from surepath.kernels.sweeps import NO_REALITY, Reality
@@ -25,6 +24,7 @@ from surepath.learners.runs import (
     SINGLE,
     TELL,
     RunRecord,
+    list_plans,
     raise_if_cancelled,
     reordered,
 )
@@ -90,33 +90,6 @@ def new_plans(
     )
     plans.tally[[ROUND, PLAYS_LEFT, N_ACTIVE, PIVOT]] = 1, count, count, -1
     return plans
-
-
-# Plan list ------------------------------------------------------------------------------------------------------------
-# All plans of a graph, in lexicographic order of arcs, and the place of a plan among them.
-
-
-def list_plans(mdp: MDP) -> IntArray:
-    """Return every plan, int [P, H], in lexicographic order of arcs."""
-    paths, node = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for _ in range(mdp.horizon):
-        low = mdp.first[node]
-        degree = mdp.first[node + 1] - low
-        row = np.repeat(np.arange(len(node)), degree)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
-        arc = low[row] + place
-        paths = np.column_stack([paths[row], arc])
-        node = mdp.target[arc]
-    return np.ascontiguousarray(paths)
-
-
-def rank_of(mdp: MDP, after: IntArray, path: IntArray) -> int:
-    """Return the number of a plan in the list; `after` counts the paths from each node to the sink."""
-    rank = 0
-    for arc in path.tolist():
-        low = int(mdp.first[mdp.source[arc]])
-        rank += int(after[mdp.target[low:arc]].sum())
-    return rank
 
 
 # Plan bounds ----------------------------------------------------------------------------------------------------------
@@ -368,6 +341,15 @@ def play_plans(
 _IDLE_RNG = np.random.default_rng(0)
 
 
+def rank_of(mdp: MDP, after: IntArray, path: IntArray) -> int:
+    """Return the number of a plan in the list; `after` counts the paths from each node to the sink."""
+    rank = 0
+    for arc in path.tolist():
+        low = int(mdp.first[mdp.source[arc]])
+        rank += int(after[mdp.target[low:arc]].sum())
+    return rank
+
+
 class WholePlan(Learner):
     """Play every path in rounds and drop those that are clearly behind; on small graphs this can win.
 
@@ -409,13 +391,7 @@ class WholePlan(Learner):
         self.widths = one_of("widths", widths or "paper", ARC_WIDTHS)
         self.max_plans = whole("max_plans", max_plans, low=1)
         self.prior = positive("prior", prior)
-        if mdp.log_paths > np.log(self.max_plans) + 1e-9:
-            count = mdp.n_paths if mdp.log_paths < 40 else f"about e^{mdp.log_paths:.0f}"
-            raise SettingError(
-                f"the graph has {count} plans and WholePlan lists them all, at most {self.max_plans}; "
-                f"EPRL and Challenger need no list"
-            )
-        self._arcs = list_plans(mdp)
+        self._arcs = list_plans(mdp, self.max_plans, self.name)
         self._after = np.array(paths_from(mdp), dtype=np.int64)
         self._plans = self._new_plans()
         self._epsilons = np.array([self.epsilon])

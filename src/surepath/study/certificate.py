@@ -32,7 +32,7 @@ from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.model.text_files import write_text
-from surepath.study.fold import LEFT_OUT, MARKED, Fold
+from surepath.study.fold import Fold
 from surepath.study.rounds import StudyRounds
 from surepath.study.sheets import all_trials
 from surepath.study.storage import Reading, Storage, open_storage
@@ -41,21 +41,19 @@ from surepath.verify.bound import PlainBound, Scores, Sums
 from surepath.verify.file import (
     ADVICE,
     CERTIFICATE_FORMAT,
+    EVIDENCE,
     EXCLUDE,
     KIND,
     LOG,
-    MOMENTS,
     NOTHING,
     ROUNDS,
-    SCORES,
-    SUMS,
     assumptions,
     content_hash,
     moment,
     read,
     statement,
 )
-from surepath.verify.log import Action, Log, Replay, Trial, Watch, frozen, in_order
+from surepath.verify.log import Action, Log, Replay, Watch, frozen, in_order
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, read_rounds
 from surepath.verify.stages import StageBound, kept_moments, missing_rule
@@ -139,12 +137,7 @@ def write_certificate(study: Study) -> Certificate:
         findings = study._fold.learner.findings()
         epsilon = float(study._fold.learner.epsilon)
         done = bool(study._fold.learner.stopped)
-    mdp, record, tally = study.mdp, study.record, claim.tally
-    by_arc = {
-        name: {str(arc): int(row[arc]) for arc in row.nonzero()[0].tolist()}
-        for names, rows in ((LEFT_OUT, tally["left_out"]), (MARKED, tally["marked"]))
-        for name, row in zip(names, rows)
-    }
+    mdp, record = study.mdp, study.record
     settings = json.loads(record.settings)
     learner = study._fold.learner
     planned = learner.planned if isinstance(learner, StudyRounds) else _planned(mdp, settings)
@@ -162,11 +155,7 @@ def write_certificate(study: Study) -> Certificate:
         "warnings": [{**found.__dict__, "advice": ADVICE[found.kind]} for found in findings],
         "trials": {
             "number": claim.prefix,
-            "states": dict(tally["states"]),
-            "sources": dict(tally["sources"]),
-            "refused": int(tally["refused"]),
-            "by_arc": by_arc,
-            **({} if mdp.cost is None else {"spent": float(tally["spent"])}),
+            **{name: claim.tally[name] for name in ("states", "sources", "refused")},
         },
         "actions": [_plain(row)._asdict() for row in actions],
         "log": {"trials": claim.prefix, "actions": claim.actions, "digest": claim.digest},
@@ -199,11 +188,7 @@ def _planned(mdp: MDP, settings: Mapping[str, Any]) -> FloatArray | None:
 
 
 def _plain(row: ActionRow) -> Action:
-    return Action(row.number, row.after, row.kind, json.loads(row.content))
-
-
-def _trial(row: TrialRow) -> Trial:
-    return Trial(row.number, row.state, row.path, row.source, row.of, row.rewards, row.cost, row.baseline)
+    return Action(*row[:4])
 
 
 # The claim, and its proof --------------------------------------------------------------------------------------------
@@ -247,29 +232,28 @@ def best_claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
         return _claim_of_rounds(fold, fold.view)
     learner, mdp = fold.view, fold.mdp
     feasible = on_open_paths(mdp, ~learner.excluded)
-    checker, why = checker_of(mdp, fold.settings, _planned(mdp, fold.settings))
+    checker, _ = checker_of(mdp, fold.settings, _planned(mdp, fold.settings))
     scores = None
     if checker is not None and checker.needs_scores:
         log = _replay(fold, keep_scores=True)
-        for entry in in_order(map(_trial, rows(fold.prefix)), [_plain(row) for row in actions]):
+        for entry in in_order(rows(fold.prefix), actions):
             log.take(entry)
         scores = log.scores
     chosen = now = _claim(fold, learner._evidence(), learner._recommend(), proven_gap(learner), scores)
     if fold.proof is not None:
         proof = fold.proof
         then = _claim(fold, proof["evidence"], np.asarray(proof["path"]), float(proof["gap"]), scores)
-        then.prefix, then.actions, then.digest = int(proof["prefix"]), int(proof["actions"]), str(proof["digest"])
-        then.tally = proof["tally"]
+        then.prefix, then.actions, then.digest, then.tally = (
+            proof[name] for name in ("prefix", "actions", "digest", "tally")
+        )
         if not _is_better(now, then, checker):
             chosen = then
-    if checker is None:
-        chosen.gap, chosen.proof = None, {"by": NOTHING, "why": why}
-    elif chosen.gap is None:
-        chosen.proof = {"by": NOTHING}
-    else:
-        enough = float(learner.epsilon) if learner.stopped else 0.0
-        if not _by_sums(chosen, checker, feasible, enough):
-            _by_steps(chosen, checker, feasible, fold, rows, actions)
+    if checker is None or chosen.gap is None:
+        chosen.gap, chosen.proof = None, {"by": NOTHING}
+        return chosen
+    enough = float(learner.epsilon) if learner.stopped else 0.0
+    if not _by_sums(chosen, checker, feasible, enough):
+        _by_steps(chosen, checker, feasible, fold, rows, actions)
     return chosen
 
 
@@ -325,10 +309,7 @@ def _by_sums(found: Claim, checker: PlainBound, feasible: BoolArray, enough: flo
         if not alone <= max(NEARLY * found.gap, enough):
             return False
         found.gap = alone
-    if found.hold_scores():
-        found.proof = {"by": SUMS if found.scores is None else SCORES}
-    else:
-        found.proof = {"by": LOG, "moments": [], **({"kept": []} if isinstance(checker, StageBound) else {})}
+    found.proof = {"by": EVIDENCE if found.hold_scores() else LOG, "moments": [], "kept": []}
     return True
 
 
@@ -341,15 +322,10 @@ def _by_steps(
     steps, kept = _moments(found, fold, rows(found.prefix), actions[: found.actions], checker)
     for step in steps:
         alive[step["ruled_out"]] = False
-    small = sum(len(OF_SUMS) * len(step["visits"]) for step in steps) <= MOST_NUMBERS
-    if small and found.hold_scores():
-        found.proof = {"by": MOMENTS, "moments": steps}
-    else:
-        found.hold_scores()
-        names = ("trials", "path", "ruled_out")
-        found.proof = {"by": LOG, "moments": [{name: step[name] for name in names} for step in steps]}
-    if isinstance(checker, StageBound):
-        found.proof["kept"] = kept
+    by = EVIDENCE
+    if not found.hold_scores() or sum(len(OF_SUMS) * len(step["visits"]) for step in steps) > MOST_NUMBERS:
+        by, steps = LOG, [{name: step[name] for name in ("trials", "path", "ruled_out")} for step in steps]
+    found.proof = {"by": by, "moments": steps, "kept": kept}
     if not checker.proves(found.seen, found.path, alive, found.gap):
         gap = checker.gap(found.seen, found.path, alive)
         found.gap = float(gap) if np.isfinite(gap) else None
@@ -367,19 +343,19 @@ def _moments(
     The second list has the pairs of arcs, kept at earlier moments, that the proof needs.
     """
     again, log = fold.anew(), _replay(fold, checker.needs_scores)
-    learner, logged = again.learner, {row.number: row for row in actions}
+    learner = again.learner
     alive = active = on_open_paths(fold.mdp, ~learner.excluded)
     found: list[dict[str, Any]] = []
     keeper = Keeper(checker, learner, claim.seen) if isinstance(checker, StageBound) else None
-    for entry in in_order(map(_trial, rows), [_plain(row) for row in actions]):
+    for entry in in_order(rows, actions):
         log.take(entry)
-        if isinstance(entry, Action):
-            again._act(logged[entry.number])
+        if isinstance(entry, ActionRow):
+            again._act(entry)
         else:
-            again.take([TrialRow(*entry[:6], baseline=entry.baseline)])
+            again.take([entry])
         if keeper is not None:
             keeper.note(log)
-        if isinstance(entry, Action) and entry.kind == EXCLUDE:
+        if isinstance(entry, ActionRow) and entry.kind == EXCLUDE:
             found = []  # what was ruled out by a plan that is infeasible counts no more
             alive = active = on_open_paths(fold.mdp, ~learner.excluded)
         now = learner.active
@@ -451,7 +427,7 @@ def verify(
         certificate: A file, or what `study.certificate()` returned.
         storage: The storage of the study, as a URL.
         name: The study's name there; by default the one in the certificate.
-        log: An exported log (.csv or .jsonl) in place of a storage.
+        log: An exported log (.jsonl) in place of a storage.
 
     Raises:
         CertificateError: When it is not a certificate of this format.
@@ -493,9 +469,9 @@ def log_of(storage: str | Storage, name: str | None) -> Log:
     def rows(log: Reading) -> Log:
         study._fold.sync(log)
         proof = study._fold.proof
-        actions = [_plain(row) for row in log.actions_after(0)]
         stop = [] if proof is None else [int(proof["prefix"])]
-        return Log(list(map(_trial, all_trials(log))), actions, frozen(asdict(study.record)), stop)
+        actions = [_plain(row) for row in log.actions_after(0)]
+        return Log(list(all_trials(log)), actions, frozen(asdict(study.record)), stop)
 
     with study._lock:
         return study._read(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -96,7 +95,7 @@ def _note(study: Study, kind: str, content: Any) -> int:
 
     def do(log: Any) -> int:
         study._fold.sync(log)
-        row = ActionRow(study._fold.actions + 1, study._fold.prefix, kind, json.dumps(content), log.now())
+        row = ActionRow(study._fold.actions + 1, study._fold.prefix, kind, content, log.now())
         log.add_action(row)
         return row.number
 

@@ -118,13 +118,12 @@ class Spending:
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
-        unreported = np.array(sorted(self.unreported), dtype=np.int64)
-        return {"spent": self.total, "unreported": unreported, "costs_told": list(self.told)}
+        return {"spent": self.total, "unreported": sorted(self.unreported), "costs_told": list(self.told)}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Load what `as_tree` returned."""
         self.total = float(tree["spent"])
-        self.unreported = set(np.asarray(tree["unreported"]).tolist())
+        self.unreported = set(tree["unreported"])
         count, paid, declared = tree["costs_told"]
         self.told = int(count), float(paid), float(declared)
 
@@ -156,9 +155,6 @@ def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
 
 # Tally ----------------------------------------------------------------------------------------------------------------
 
-LEFT_OUT = (FAILED, EXPIRED, CANCELLED)
-MARKED = (LATE, IMPORTED)
-
 
 class Tally:
     """Counts over the settled prefix of a log.
@@ -166,19 +162,15 @@ class Tally:
     Attributes:
         states: Trials of each settled state.
         sources: Trials of each source.
-        left_out: Plays of each arc that were failed, expired or cancelled, int [3, N].
-        marked: Plays of each arc that were reported too late to count, or imported, int [2, N].
         refused: Trials whose rewards the learner could not take, in logs of earlier versions or changed by hand.
         outlived: Results that came after the lease of their trial, which counted as lost by then.
         spending: What the trials have cost.
     """
 
-    def __init__(self, n_arcs: int, cost: FloatArray | None = None) -> None:
+    def __init__(self, cost: FloatArray | None = None) -> None:
         self.spending = Spending(cost)
         self.states = dict.fromkeys(sorted(SETTLED), 0)
         self.sources = dict.fromkeys(SOURCES, 0)
-        self.left_out: IntArray = np.zeros((len(LEFT_OUT), n_arcs), dtype=np.int64)
-        self.marked: IntArray = np.zeros((len(MARKED), n_arcs), dtype=np.int64)
         self.refused = self.outlived = 0
         self._expired: set[int] = set()  # numbers
 
@@ -191,25 +183,19 @@ class Tally:
         """Count one settled trial."""
         self.states[row.state] += 1
         self.sources[row.source] += 1
-        if row.state not in SCORED:
-            self.left_out[LEFT_OUT.index(row.state), list(row.path)] += 1
         if row.state == EXPIRED:
             self._expired.add(row.number)
         self.outlived += row.source == LATE and row.of in self._expired
-        if row.source in MARKED:
-            self.marked[MARKED.index(row.source), list(row.path)] += 1
         self.spending.count(row)
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as numbers and arrays."""
-        expired = np.array(sorted(self._expired), dtype=np.int64)
-        arrays = {"left_out": self.left_out, "marked": self.marked, "expired": expired}
         return {
-            "states": self.states,
-            "sources": self.sources,
+            "states": dict(self.states),
+            "sources": dict(self.sources),
             "refused": self.refused,
             "outlived": self.outlived,
-            **arrays,
+            "expired": sorted(self._expired),
             **self.spending.as_tree(),
         }
 
@@ -217,9 +203,8 @@ class Tally:
         """Load what `as_tree` returned."""
         self.states.update(tree["states"])
         self.sources.update(tree["sources"])
-        self.left_out[:], self.marked[:] = tree["left_out"], tree["marked"]
         self.refused, self.outlived = int(tree["refused"]), int(tree["outlived"])
-        self._expired = set(np.asarray(tree["expired"]).tolist())
+        self._expired = set(tree["expired"])
         self.spending.load(tree)
 
 
@@ -284,7 +269,7 @@ class Fold:
         self._tried: tuple[tuple[int, int], int, bool] = ((-1, -1), 0, False)  # what `enough` found, and at how many
         self.window: dict[int, TrialRow] = {}
         self._coming: list[ActionRow] = []
-        self.tally = Tally(self.mdp.n_arcs, self.mdp.cost)
+        self.tally = Tally(self.mdp.cost)
         self.digest = hashlib.sha256(self._seed.encode()).hexdigest()
         self.proof: dict[str, Any] | None = None
         self.trace: list[Point] = []
@@ -401,7 +386,7 @@ class Fold:
         return True
 
     def _act(self, action: ActionRow) -> None:
-        content = json.loads(action.content)
+        content = action.content
         if action.kind == EXCLUDE:
             self.learner.exclude(np.array(content, dtype=np.int64))
             self.proof = None  # it was about the plans that were feasible then
@@ -424,7 +409,7 @@ class Fold:
                 "prefix": self.prefix,
                 "actions": self.actions,
                 "digest": self.digest,
-                "tally": deepcopy(self.tally.as_tree()),
+                "tally": self.tally.as_tree(),
                 "path": self.learner.recommend(),
                 "gap": float(self.learner.certified_gap()),
                 "evidence": self.learner._evidence(),

@@ -369,6 +369,7 @@ class Reading:
         if number >= self._actions:
             return []
         rows = [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
+        rows = [row._replace(content=json.loads(row.content)) for row in rows]
         _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
         return rows
 
@@ -452,7 +453,8 @@ class Writing(Reading):
         if row.number != self._actions + 1:
             raise StorageError(f"action {row.number} cannot follow action {self._actions}")
         self._actions = row.number
-        self._insert(sql.ADD_ACTION, [{**row._asdict(), "study": self.study, "change": self.change()}])
+        own = {"content": json.dumps(row.content), "study": self.study, "change": self.change()}
+        self._insert(sql.ADD_ACTION, [{**row._asdict(), **own}])
 
     def add_to_queue(self, row: QueueRow, *, front: bool = False) -> int:
         """Queue a plan, at the end or at the front, and return its number (the row's own is ignored)."""

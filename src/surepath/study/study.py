@@ -344,7 +344,7 @@ class Study:
         if not self._cases.names:
             return None
         if self._known_reference is None or not log.last_number():
-            told = [json.loads(row.content)["scores"] for row in log.actions_after(0)[:1] if row.kind == REFERENCE]
+            told = [row.content["scores"] for row in log.actions_after(0)[:1] if row.kind == REFERENCE]
             self._known_reference = [Reference(scores) for scores in told]
         return self._known_reference[0] if self._known_reference else None
 
@@ -503,7 +503,7 @@ class Study:
         def do(log: Writing) -> None:
             if log.last_number() or log.actions_after(0):
                 raise StudyError("a reference is told before the first trial and the first decision, and only once")
-            log.add_action(ActionRow(1, 0, REFERENCE, json.dumps(content), log.now()))
+            log.add_action(ActionRow(1, 0, REFERENCE, content, log.now()))
 
         with self._lock:
             self._write(do)
@@ -642,7 +642,7 @@ class Study:
             if kind == TIGHTEN:  # nor what would make it refuse results that wait for their turn
                 for row in self._fold.ahead:
                     telling.check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
-            log.add_action(ActionRow(self._fold.actions + 1, self._fold.prefix, kind, json.dumps(content), log.now()))
+            log.add_action(ActionRow(self._fold.actions + 1, self._fold.prefix, kind, content, log.now()))
 
         with self._lock:
             self._write(do)

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from surepath._checks import IntArray, whole
 from surepath.model.paths import Plan, plan_in_words
@@ -132,9 +132,7 @@ class TrialRow(NamedTuple):
     cases: tuple[str, ...] = ()  # drawn by the study, by number alone
     cost: float | None = None  # what it really cost, where that was told
     tries: int = 1  # how often its worker began it
-    baseline: tuple[
-        float, ...
-    ] = ()  # taken off its rewards before they count: told with them, or what a reference scored
+    baseline: tuple[float, ...] = ()  # taken off its rewards before they count: as told, or what a reference scored
     change: int = 0  # number of the write that last changed this row
 
     @property
@@ -149,7 +147,7 @@ class ActionRow(NamedTuple):
     number: int  # 1, 2, ...
     after: int  # the action counts after this many settled trials
     kind: str
-    content: str  # JSON
+    content: Any
     at: float
     change: int = 0
 

@@ -28,19 +28,19 @@ from surepath.model.paths import plan_in_words
 from surepath.model.text_files import read_text
 from surepath.verify.stages import missing_rule
 
-KIND, CERTIFICATE_FORMAT = "surepath certificate", 5
+KIND, CERTIFICATE_FORMAT = "surepath certificate", 6
 CERTIFICATE_FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
     *("warnings", "trials", "actions", "log", "proof", "evidence", "planned", "settings", "problem", "problem_hash"),
     *("study", "version", "created", "sha256"),
 }
-SUMS, SCORES, MOMENTS, LOG, NOTHING = "sums", "scores", "moments", "log", "nothing"  # what proves the gap
-ROUNDS = "rounds"  # and in studies whose scores cover several steps
+# What proves the gap: the evidence in the file; evidence of which a part is in the log alone; in studies whose scores
+# cover several steps, their rounds.
+EVIDENCE, LOG, ROUNDS, NOTHING = "evidence", "log", "rounds", "nothing"
 
-# What a trial can be when it is settled, where it can come from, and what is counted option by option.
+# What a trial can be when it is settled, and where it can come from.
 STATES = ("cancelled", "complete", "expired", "failed", "partial")
 SOURCES = ("asked", "queued", "retried", "late", "imported")
-LEFT_OUT, MARKED = ("failed", "expired", "cancelled"), ("late", "imported")
 WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
 EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
 CONFIRM, CONFIRMED = "confirm", "confirmed"  # which plans are to be played again, and what they scored
@@ -137,16 +137,14 @@ def statement(content: Mapping[str, Any]) -> str:
     else:
         claim = f"scores on average at most {size} less than the best plan{among}"
     claim += ", if effects add up" if content["problem"].get("structure") else ""
-    spent = content["trials"].get("spent")
-    paid = "" if spent is None else f", which cost {spent:.10g} in all"
     if content["warnings"]:
         found = contradiction(str(content["warnings"][0]["message"]))
         return (
-            f"In doubt after {trials} trials{paid}: by the arithmetic the plan {plan} {claim}, but the scores "
+            f"In doubt after {trials} trials: by the arithmetic the plan {plan} {claim}, but the scores "
             f"contradict what was declared: {found}."
         )
     return (
-        f"After {trials} trials{paid}: the plan {plan} {claim}; under the assumptions below this statement is wrong "
+        f"After {trials} trials: the plan {plan} {claim}; under the assumptions below this statement is wrong "
         f"with probability at most {sure}."
     )
 

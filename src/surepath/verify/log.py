@@ -1,17 +1,12 @@
-"""The log that a certificate is compared with: plain rows of trials and actions, from an exported file or passed in.
+"""The log that a certificate is compared with: trials and actions, from an exported file or passed in.
 
-An exported log is a table of trials (.csv, or .jsonl with one object a line) with the columns number, state, source,
-of, plan.STEP and score.STEP for every step. Lines of a .jsonl file may give `path` and `rewards` in their place. A full
-export (.jsonl) begins with a line about the study itself, and holds what was excluded and tightened too.
-
-`Replay` adds a log up a second time: sums, scores, counts, cost and the hash over the log, without any learner.
+An exported log (.jsonl) begins with a line about the study itself; then come the trials, and what was excluded and
+tightened. `Replay` adds a log up a second time: sums, scores, counts and the hash over the log, without any learner.
 """
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,9 +19,9 @@ import numpy as np
 from surepath._checks import LARGEST, FloatArray, IntArray
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
-from surepath.model.text_files import plain_cell, read_text
+from surepath.model.text_files import read_text
 from surepath.verify.bound import Scores, Sums
-from surepath.verify.file import LEFT_OUT, MARKED, SOURCES, STATES, TIGHTEN, WORST
+from surepath.verify.file import SOURCES, STATES, TIGHTEN, WORST
 from surepath.verify.stages import MissingRule
 
 MOST_LOG_BYTES = 4 * 1024**3
@@ -35,7 +30,7 @@ FROZEN = ("name", "problem", "problem_hash", "settings", "options", "created", "
 
 
 class Trial(NamedTuple):
-    """One trial of a log."""
+    """One trial of a log; rows of a study's own log have these fields too."""
 
     number: int  # 1, 2, ... in the order asked for
     state: str
@@ -43,7 +38,6 @@ class Trial(NamedTuple):
     source: str
     of: int | None  # the trial this one repeats or reports late
     rewards: tuple[float, ...]  # those that were reported, in the user's direction
-    cost: float | None = None  # what it really cost, where that was told
     baseline: tuple[float, ...] = ()  # taken off its rewards before they count
 
 
@@ -75,18 +69,17 @@ class Log:
 
     Attributes:
         trials: In the order of their numbers; those up to the first that is not settled count.
-        actions: Exclusions and tightenings, or None where the log does not have them.
-        study: What was frozen when the study was created, where the log has it: the fields of FROZEN, those that are
-            JSON parsed.
+        actions: Exclusions and tightenings.
+        study: What was frozen when the study was created: the fields of FROZEN, those that are JSON parsed.
         stop: Where the log knows it: the number of trials after which the study was done, [] while it is not.
     """
 
-    trials: Sequence[Trial]
-    actions: list[Action] | None = None
-    study: Mapping[str, Any] | None = None
+    trials: Sequence[Any]
+    actions: list[Action]
+    study: Mapping[str, Any]
     stop: list[int] | None = None
 
-    def settled(self) -> Iterator[Trial]:
+    def settled(self) -> Iterator[Any]:
         """Yield trials while they are settled and numbered 1, 2, ..."""
         for number, row in enumerate(self.trials, start=1):
             if row.number != number or row.state not in STATES:
@@ -97,36 +90,27 @@ class Log:
 def read_log(path: str | Path, mdp: MDP) -> Log:
     """Read an exported log."""
     file = Path(path)
-    table = file.suffix.lower() == ".csv"
     try:
-        text = read_text(file, MOST_LOG_BYTES)
+        lines = read_text(file, MOST_LOG_BYTES).splitlines()
     except ProblemError as error:
         raise CertificateError(str(error)) from None
-    try:
-        if table:
-            lines: list[Any] = list(_table(text))
-        else:
-            lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (ValueError, RecursionError, csv.Error) as error:
-        raise CertificateError(f"{file} is neither a .csv file nor a list of JSON objects: {error}") from None
     trials, actions, study = [], [], None
-    for place, line in enumerate(lines, start=2 if table else 1):
+    for place, text in enumerate(lines, start=1):
         try:
-            if not isinstance(line, dict):
-                raise ValueError(f"{line!r} is not a JSON object")
-            entry = line.get("entry", "trial")
-            if not table and line.get("format") == LOG_FORMAT:
+            line = json.loads(text) if text.strip() else {}
+            if place == 1:
+                if line.get("format") != LOG_FORMAT:
+                    raise ValueError(f"it must begin with {LOG_FORMAT!r}; surepath study export log.jsonl writes one")
                 study = frozen({name: line[name] for name in FROZEN})
-            elif not table and "format" in line:
-                raise ValueError(f"{line['format']!r} is not the format of an export; it begins with {LOG_FORMAT!r}")
-            elif entry == "action":
-                content = json.loads(line["content"])
-                actions.append(Action(_whole(line["action"]), _whole(line["after"]), str(line["kind"]), content))
-            elif entry == "trial" and line.get("number") not in (None, ""):  # waiting plans have no number
+            elif line.get("entry") == "action":
+                actions.append(Action(_whole(line["action"]), _whole(line["after"]), line["kind"], line["content"]))
+            elif line.get("entry") == "trial":
                 trials.append(_trial(line, mdp))
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-            raise CertificateError(f"{file}, line {place}: {error}") from None
-    return Log(sorted(trials), sorted(actions) if study or actions else None, study)
+            raise CertificateError(f"{file}, line {place} is not of an exported log (.jsonl): {error}") from None
+    if study is None:
+        raise CertificateError(f"{file} is empty")
+    return Log(sorted(trials), sorted(actions), study)
 
 
 def frozen(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,42 +119,26 @@ def frozen(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
-    if "path" in line:
-        path, rewards = line["path"], line["rewards"]
-    else:
-        steps = [str(step) for step in mdp.step_labels or range(mdp.horizon)]
-        scores = {f"score.{steps[stage]}": stage for stage in mdp.score_stages}
-        if mdp.plans is not None:  # the whole plan is one option, scored at its end
-            steps = list(mdp.plans[0])
-        if mdp.plans is not None or (mdp.scored is not None and len(mdp.scored) == 1):
-            scores = {"score": mdp.horizon - 1}
-        path = mdp.path({step: str(line[f"plan.{step}"]) for step in steps})
-        rewards = []
-        for column, stage in scores.items():
-            if line[column] not in (None, ""):  # what a later score covers counts as 0
-                rewards += [0.0] * (stage - len(rewards)) + [line[column]]
-    if any(isinstance(value, bool) for value in rewards):
+    if any(isinstance(value, bool) for value in line["rewards"]):
         raise ValueError("scores must be numbers")
-    taken = line.get("baseline") or ()
     return Trial(
         number=_whole(line["number"]),
         state=str(line["state"]),
-        path=tuple(int(arc) for arc in mdp.check_path(path)),
+        path=tuple(int(arc) for arc in mdp.check_path(line["path"])),
         source=str(line["source"]),
-        of=None if line.get("of") in (None, "") else _whole(line["of"]),
-        rewards=tuple(float(value) for value in rewards),
-        cost=None if line.get("cost") in (None, "") else float(line["cost"]),
-        baseline=tuple(map(float, taken.split() if isinstance(taken, str) else taken)),
+        of=None if line["of"] is None else _whole(line["of"]),
+        rewards=tuple(map(float, line["rewards"])),
+        baseline=tuple(map(float, line["baseline"])),
     )
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, (int, str)) or isinstance(value, bool):
+    if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{value!r} is not a whole number")
-    return int(value)
+    return value
 
 
-def in_order(trials: Iterable[Trial], actions: Sequence[Action], after: int = 0) -> Iterator[Trial | Action]:
+def in_order(trials: Iterable[Any], actions: Sequence[Any], after: int = 0) -> Iterator[Any]:
     """Yield trials and actions in the order in which they count; the trials are those after a number."""
     coming, number = list(actions), after
     while coming and coming[0].after <= number:
@@ -182,6 +150,11 @@ def in_order(trials: Iterable[Trial], actions: Sequence[Action], after: int = 0)
             yield coming.pop(0)
 
 
+def is_action(entry: Any) -> bool:
+    """Return whether an entry of a log is an action, not a trial."""
+    return hasattr(entry, "kind")
+
+
 class Replay:
     """Sums, scores, counts and hash of a log, entry after entry, without any learner.
 
@@ -190,11 +163,9 @@ class Replay:
         scores: The gains themselves, where they are kept.
         trials: Trials so far.
         states, sources: How many there were of each.
-        by_arc: Plays of each arc that were left out, late or imported, int [N] by name.
         outlived: Results of trials that had been given up: they do not count.
         refused: Trials whose scores are too large for double precision to decide what epsilon asks for.
         unfit: Numbers of trials with a score that cannot be one: not finite, too large or outside its range.
-        spent: What the trials have cost; None where nothing costs anything.
         watch: The test for contradictions with the declared noise, where one is given.
         digest: Hash over settings, trials and actions so far.
     """
@@ -217,15 +188,12 @@ class Replay:
         self.trials, self.refused, self.unfit = 0, 0, list[int]()
         self.outlived, self._expired = 0, set[int]()
         self.states, self.sources = dict.fromkeys(STATES, 0), dict.fromkeys(SOURCES, 0)
-        self.by_arc: dict[str, IntArray] = {name: np.zeros(mdp.n_arcs, dtype=np.int64) for name in (*LEFT_OUT, *MARKED)}
-        self.spent = None if mdp.cost is None else 0.0
-        self._unreported = set[int]()  # expired trials that count their full cost until a late result says more
         self._largest = largest_known(mdp)
         self.digest = hashlib.sha256(seed.encode()).hexdigest()
 
-    def take(self, entry: Trial | Action) -> None:
+    def take(self, entry: Any) -> None:
         """Add one settled trial, or one action; a tighter epsilon counts from there on."""
-        if isinstance(entry, Action):
+        if is_action(entry):
             if entry.kind == TIGHTEN:
                 self.epsilon = float(entry.content)
             self._chain([entry.number, entry.after, entry.kind, entry.content])
@@ -243,14 +211,10 @@ class Replay:
         self.outlived += entry.source == "late" and entry.of in self._expired
         if self.watch is not None:
             self.watch.refused, self.watch.late = self.refused, self.outlived
-        for name in (entry.state, entry.source):
-            if name in self.by_arc:
-                self.by_arc[name][list(entry.path)] += 1
-        self._pay(entry)
         chained = [entry.number, entry.state, list(entry.path), list(entry.rewards), entry.source, entry.of]
         self._chain([*chained, list(entry.baseline)] if entry.baseline else chained)
 
-    def counted(self, row: Trial) -> list[float]:
+    def counted(self, row: Any) -> list[float]:
         """Return the rewards that count: those seen, and the worst one of an arc that failed if the study asks for it.
 
         That is the worst reward of its declared range; the known one, where it is known. A late result does not count.
@@ -262,20 +226,14 @@ class Replay:
             if len(row.baseline) != len(row.path):
                 raise CertificateError(f"trial {row.number} has a baseline of {len(row.baseline)} numbers")
             rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
-        if self.on_failure == WORST and row.state in ("partial", "failed") and mdp.scored is not None:
+        if self.on_failure == WORST and row.state in ("partial", "failed"):
             if mdp.reward_range is None:
                 raise CertificateError("failures count as the worst score, but no range of scores is declared")
-            worst = mdp.reward_range[0 if mdp.sign > 0 else 1]
-            for stage in [stage for stage in mdp.scored if stage >= len(rewards)]:
-                rewards += [0.0] * (stage - len(rewards)) + [float(worst[row.path[stage]])]
-        elif self.on_failure == WORST and row.state in ("partial", "failed") and len(rewards) < len(row.path):
-            arc = row.path[len(rewards)]
-            if mdp.known is not None and mdp.is_known[arc]:
-                rewards.append(float(mdp.known[arc]))
-            elif mdp.reward_range is None:
-                raise CertificateError("failures count as the worst score, but no range of scores is declared")
-            else:
-                rewards.append(float(mdp.reward_range[0 if mdp.sign > 0 else 1][arc]))
+            worst, left = mdp.reward_range[0 if mdp.sign > 0 else 1], range(len(rewards), len(row.path))
+            for stage in left[:1] if mdp.scored is None else [stage for stage in left if stage in mdp.scored]:
+                arc = row.path[stage]
+                known = float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else float(worst[arc])
+                rewards += [0.0] * (stage - len(rewards)) + [known]
         return rewards
 
     def _add(self, number: int, path: tuple[int, ...], rewards: list[float]) -> None:
@@ -312,23 +270,6 @@ class Replay:
                 if self.scores is not None:
                     self.scores.add(arc, gain)
 
-    def _pay(self, row: Trial) -> None:
-        """Count what a trial cost, as told or declared: the steps that were run, all of them where nobody knows.
-
-        A failed trial ran the steps that were scored and the one that failed. What an expired one counts is taken back
-        when its late result comes. Cancelled and imported trials count nothing.
-        """
-        if self.spent is None or row.state == "cancelled" or row.source == "imported":
-            return
-        assert self.mdp.cost is not None
-        if row.source == "late" and row.of in self._unreported:
-            self._unreported.discard(row.of)
-            self.spent -= math.fsum(self.mdp.cost[list(row.path)])
-        if row.state == "expired":
-            self._unreported.add(row.number)
-        run = len(row.path) if row.state in ("complete", "expired") else len(row.rewards) + 1
-        self.spent += math.fsum(self.mdp.cost[list(row.path[:run])]) if row.cost is None else row.cost
-
     def _chain(self, entry: list[Any]) -> None:
         self.digest = hashlib.sha256((self.digest + json.dumps(entry)).encode()).hexdigest()
 
@@ -346,10 +287,3 @@ def largest_known(mdp: MDP) -> float:
 def too_coarse(mdp: MDP, largest: float, epsilon: float) -> bool:
     """Return whether gains of this size make totals uncertain by more than epsilon in double precision."""
     return epsilon > 0 and not 2.0**-49 * mdp.horizon * largest <= epsilon
-
-
-def _table(text: str) -> Iterator[dict[str, Any]]:
-    rows = ([plain_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text, newline="")) if row)
-    header = next(rows, [])
-    for row in rows:
-        yield dict(zip(header, row))

@@ -32,18 +32,14 @@ from surepath.verify.file import (
     CERTIFICATE_FIELDS,
     CONFIRM,
     CONFIRMED,
+    EVIDENCE,
     EXCLUDE,
-    LEFT_OUT,
     LOG,
-    MARKED,
-    MOMENTS,
     NOTHING,
     REFERENCE,
     ROUNDS,
-    SCORES,
     SOURCES,
     STATES,
-    SUMS,
     TIGHTEN,
     WORST,
     assumptions,
@@ -55,7 +51,7 @@ from surepath.verify.file import (
     read,
     statement,
 )
-from surepath.verify.log import Action, Log, Replay, Watch, in_order, largest_known, read_log, too_coarse
+from surepath.verify.log import Action, Log, Replay, Watch, in_order, is_action, largest_known, read_log, too_coarse
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments, missing_rule
@@ -110,7 +106,7 @@ def verify(
 
     Args:
         certificate: A file, or its content.
-        log: An exported log (.csv or .jsonl), or plain rows.
+        log: An exported log (.jsonl), or plain rows.
         watch: Makes the test for contradictions with the declared noise, from settings and problem; without it the
             warnings are not computed again from the log.
 
@@ -399,25 +395,14 @@ def _confirmation(design: Mapping[str, Any], scores: Any, facts: Facts, settings
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
-    trials = content["trials"]
-    mdp, spent = facts.mdp, {"spent"} if facts.mdp.cost is not None else set[str]()
-    _fields(trials, {"number", "states", "sources", "refused", "by_arc"} | spent, "its trials")
+    trials, mdp = content["trials"], facts.mdp
+    _fields(trials, {"number", "states", "sources", "refused"}, "its trials")
     _fields(trials["states"], set(STATES), "trials by state")
     _fields(trials["sources"], set(SOURCES), "trials by source")
-    _fields(trials["by_arc"], {*LEFT_OUT, *MARKED}, "trials by option")
     states, sources = ({k: _whole(n) for k, n in trials[part].items()} for part in ("states", "sources"))
-    if spent and not 0 <= _real(trials["spent"]) <= LARGEST:
-        wrong.append("what was spent must be at least 0")
     total, refused = _whole(trials["number"]), _whole(trials["refused"])
     if sum(states.values()) != total or sum(sources.values()) != total or total != facts.prefix:
         wrong.append(f"trials by state and by source do not add up to {total}")
-    for name, counts in trials["by_arc"].items():
-        most = states[name] if name in LEFT_OUT else sources[name]
-        plays = np.zeros(mdp.n_arcs, dtype=np.int64)
-        for arc, count in counts.items():
-            plays[_arcs([int(arc)], mdp)] += _whole(count)
-        if any(int(plays[a:b].sum()) != most for a, b in zip(mdp.stage_arc, mdp.stage_arc[1:])):
-            wrong.append(f"the {name} trials by option do not add up to {most} in every step")
     late = _whole(sources["late"])
     reported = states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == WORST else 0)
     firsts, rule = int(facts.seen.visits[: mdp.stage_arc[1]].sum()), missing_rule(mdp, content["settings"])
@@ -482,17 +467,14 @@ def _check_scores(mdp: MDP, seen: Sums, wrong: list[str]) -> None:
 def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list[str]) -> None:
     """Compare what the log says of the study: what was frozen, what was excluded and tightened, whether it is done."""
     study, actions = content["study"], facts.actions
-    if log.study is not None:
-        stated = {
-            **{name: content[name] for name in ("settings", "problem", "problem_hash")},
-            **{name: study[name] for name in ("name", "options", "version", "created")},
-        }
-        logged = {**log.study, "created": moment(_real(log.study["created"]))}
-        for name, value in stated.items():
-            if logged[name] != value:
-                wrong.append(f"the study has {_other(name, value, logged[name])}")
-    if log.actions is None:
-        return
+    stated = {
+        **{name: content[name] for name in ("settings", "problem", "problem_hash")},
+        **{name: study[name] for name in ("name", "options", "version", "created")},
+    }
+    logged = {**log.study, "created": moment(_real(log.study["created"]))}
+    for name, value in stated.items():
+        if logged[name] != value:
+            wrong.append(f"the study has {_other(name, value, logged[name])}")
     later = log.actions[len(actions) :]
     if log.actions[: len(actions)] != actions or any(action.after < facts.prefix for action in later):
         wrong.append("the study's exclusions and tightenings are not those of the certificate")
@@ -535,7 +517,7 @@ def _check_trials(
     plays = []
     for entry in in_order(islice(rows, facts.prefix), facts.actions[: facts.acted]):
         replay.take(entry)
-        if mdp.scored is not None and not isinstance(entry, Action):
+        if mdp.scored is not None and not is_action(entry):
             plays.append((entry.path, replay.counted(entry)))
         if replay.trials in wanted:
             at[replay.trials] = replay.seen
@@ -584,16 +566,11 @@ def _same_sums(stated: Sums, own: Sums) -> BoolArray:
 
 
 def _compare_counts(stated: Mapping[str, Any], replay: Replay, wrong: list[str]) -> None:
-    if replay.spent is not None and replay.spent != stated["spent"]:
-        wrong.append(f"the trials cost {replay.spent!r}, the certificate says {stated['spent']!r}")
     pairs = [(name, number, stated["states"][name]) for name, number in replay.states.items()]
     pairs += [(f"from {name}", number, stated["sources"][name]) for name, number in replay.sources.items()]
     for name, number, said in (*pairs, ("refused", replay.refused, stated["refused"])):
         if number != said:
             wrong.append(f"the log has {number} {name} trials, the certificate {said}")
-    for name, plays in replay.by_arc.items():
-        if stated["by_arc"][name] != {str(arc): int(plays[arc]) for arc in np.flatnonzero(plays).tolist()}:
-            wrong.append(f"the log has other {name} trials by option")
 
 
 def _with_scores(facts: Facts, replay: Replay, wrong: list[str]) -> Facts:
@@ -623,8 +600,7 @@ def _check_warnings(
     assert replay.watch is not None
     found = now = replay.watch.findings()
     same = _same_warnings(content["warnings"], found)
-    actions = facts.actions if log.actions is None else log.actions
-    for entry in in_order(later, actions[facts.acted :], facts.prefix):
+    for entry in in_order(later, log.actions[facts.acted :], facts.prefix):
         replay.take(entry)
         if not same:
             same = _same_warnings(content["warnings"], replay.watch.findings())
@@ -655,9 +631,7 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
     """
     gap, proof, wrong = content["certified_gap"], content["proof"], verdict.differences
     by = proof["by"]
-    shared = content["settings"].get("dependence") == "any"
-    steps = {"moments", "kept"} if shared else {"moments"}
-    _fields(proof, {"by", *(steps if by in (MOMENTS, LOG) else ()), *({"why", "after"} & set(proof))}, "the proof")
+    _fields(proof, {"by"} | {NOTHING: set(), ROUNDS: {"after"}}.get(by, {"moments", "kept"}), "the proof")
     if gap is None or by == NOTHING:
         if gap is not None or by != NOTHING:
             wrong.append(
@@ -669,13 +643,10 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
         _check_rounds(content, facts, verdict)
         return
     checker, why = checker_of(facts.mdp, content["settings"], facts.planned)
-    if checker is None:
-        wrong.append(why)
+    if checker is None or by not in (EVIDENCE, LOG):
+        wrong.append(why or f"this version does not know a proof by {by!r} for these settings")
         return
     source = "scores" if checker.needs_scores else "sums"
-    if by not in ((SCORES if checker.needs_scores else SUMS), MOMENTS, LOG):
-        wrong.append(f"this version does not know a proof by {by!r} for these settings")
-        return
     file, name = shlex.quote(facts.file), shlex.quote(content["study"]["name"])
     how = f"surepath verify {file} --storage URL --name {name}, or --log FILE with an exported log, checks that"
     if checker.needs_scores and facts.seen.scores is None and at is None and by == LOG:
@@ -685,32 +656,28 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] |
     if checker.needs_scores != (facts.seen.scores is not None):
         wrong.append("the scores are evidence where noise is learned, and there alone")
         return
-    alive = facts.feasible
-    if isinstance(checker, StageBound) and not _keep(proof.get("kept", []), facts, checker, wrong):
+    if not _keep(proof["kept"], facts, checker, wrong):
         return
     if by == LOG and at is None:
-        claimed = np.zeros(facts.mdp.n_arcs, dtype=bool)
+        alive = facts.feasible.copy()
         for step in proof["moments"]:
-            claimed |= _claimed(step["ruled_out"], facts.mdp)
-        alive, verdict.answer = alive & ~claimed, OPEN
+            alive &= ~_claimed(step["ruled_out"], facts.mdp)
+        verdict.answer = OPEN
         wrong.append(
-            f"the {source} alone do not prove it: {int(claimed.sum())} options are said to have been ruled out "
-            f"earlier, which the trials themselves must show; {how}"
+            f"the {source} alone do not prove it: {int((facts.feasible & ~alive).sum())} options are said to have been "
+            f"ruled out earlier, which the trials themselves must show; {how}"
         )
-    elif by in (MOMENTS, LOG):
+    else:
         alive = _check_moments(proof["moments"], facts, checker, at if by == LOG else None, wrong)
     if not checker.proves(facts.seen, facts.path, alive, gap):
         verdict.answer = NO
         verdict.recomputed_gap = checker.gap(facts.seen, facts.path, alive)
         said = f"prove a gap of {verdict.recomputed_gap:.6g}" if verdict.recomputed_gap < np.inf else "prove nothing"
         wrong.append(f"certified_gap is {gap!r}, but the {source} {said}")
-    elif not wrong and by in (SUMS, SCORES):
-        verdict.notes.append(f"the bound was computed again: the {source} alone prove the gap")
     elif not wrong:
         verdict.notes.append(
-            f"the bound was computed again: the {source} prove the gap, {int((facts.feasible & ~alive).sum())} "
-            f"options being ruled out by those of {len(proof['moments'])} earlier moments"
-            + (f" and {len(proof['kept'])} pairs of options being bounded by earlier ones" if shared else "")
+            f"the bound was computed again: the {source} prove the gap, {int((facts.feasible & ~alive).sum())} options "
+            f"being ruled out at {len(proof['moments'])} earlier moments, {len(proof['kept'])} pairs of options bounded"
         )
 
 
@@ -771,8 +738,12 @@ def _check_moments(
     return alive
 
 
-def _keep(rows: Sequence[Kept], facts: Facts, checker: StageBound, wrong: list[str]) -> bool:
+def _keep(rows: Sequence[Kept], facts: Facts, checker: PlainBound, wrong: list[str]) -> bool:
     """Check the pairs of arcs that were kept at earlier moments, and keep them; return whether they may be used."""
+    if not isinstance(checker, StageBound):
+        if rows:
+            wrong.append("pairs are kept where the scores of a trial may depend on each other, and there alone")
+        return not rows
     stage, zeros = facts.mdp.arcs.stage, np.zeros(facts.mdp.n_arcs)
     named = dict[tuple[int, int], tuple[int, float, int]]()
     for row in rows:

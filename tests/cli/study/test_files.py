@@ -79,8 +79,7 @@ def test_the_certificate_is_checked_against_the_log_in_every_form(here: Path) ->
     assert said.endswith("check it with surepath verify c.json\n")
     assert "is there already" in call("certificate", "--out", "c.json", error=SettingError)
     call("export", "log.jsonl")
-    call("export", "log.csv")
-    for words in ([], ["--storage", "study.db"], ["--log", "log.jsonl"], ["--log", "log.csv"]):
+    for words in ([], ["--storage", "study.db"], ["--log", "log.jsonl"]):
         done = CliRunner().invoke(app, ["verify", "c.json", *words])
         assert (done.exit_code, done.stdout.partition(":")[0]) == (0, "yes"), done.output
 

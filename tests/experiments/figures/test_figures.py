@@ -220,7 +220,7 @@ pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
 
-@pytest.mark.parametrize("name", ["figure-cases", "figure-hard", "figure-bounds", "figure-tree"])
+@pytest.mark.parametrize("name", ["figure-1", "figure-4"])
 @pytest.mark.slow
 def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = FIGURES[name]
@@ -228,7 +228,6 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
         "EPSILON_GRID": (3.0, 10.0),
         "SEEDS": (25, 3),
         "DELTAS": (0.1, 0.01),
-        "TREES": ((2, 3, 4),),
         "CROSSING": (2, 2, 6, 1.0, (0.1, 0.01)),
         "GROWING_SIZES": {"states": [(2, 2, 6), (4, 2, 6)], "actions": [(2, 2, 6)], "horizon": [(2, 2, 6)]},
     }.items():
@@ -248,15 +247,15 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
 
 
 def test_the_report_has_the_figures_of_earlier_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FIGURES["figure-cases"], "SEEDS", (25,))
-    for name in ("figure-cover", "figure-cases"):
+    monkeypatch.setattr(FIGURES["figure-1"], "SEEDS", (25,))
+    for name in ("figure-3", "figure-1"):
         command = ["reproduce", name, "--out", str(tmp_path), "--runs", "2", "--workers", "1", "--quiet"]
         assert CliRunner().invoke(app, command).exit_code == 0
-    result = CliRunner().invoke(app, ["reproduce", "figure-cover", "--out", str(tmp_path), "--preset", "theory"])
+    result = CliRunner().invoke(app, ["reproduce", "figure-3", "--out", str(tmp_path), "--preset", "theory"])
     assert "holds figures made with --preset experiment; choose another folder" in str(result.exception)
     page = (tmp_path / "report.html").read_text()
-    assert '<h2 id="figure-cases">' in page
-    assert '<h2 id="figure-cover">' in page
+    assert '<h2 id="figure-1">' in page
+    assert '<h2 id="figure-3">' in page
 
 
 def test_the_report_needs_no_other_file_and_escapes() -> None:

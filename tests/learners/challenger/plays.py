@@ -1,10 +1,13 @@
-"""A chain of three steps, and Challenger played on an instance by ask and tell."""
+"""A chain of three steps, Challenger played on an instance by ask and tell, and the width of one arc."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from surepath import Challenger, Instance, families
+from surepath.kernels.jit import bare_kernel
+from surepath.learners.challenger.stages import width_at
+from surepath.learners.challenger.state import Pairs, Scratch
 from surepath.simulation.simulate import draw_reward
 
 
@@ -20,3 +23,9 @@ def play(learner: Challenger, instance: Instance, rng: np.random.Generator, epis
 def chain(sigma: float = 0.2) -> Instance:
     """Three steps of three options."""
     return families.chain(steps=3, options=3, sigma=sigma, seed=2)
+
+
+@bare_kernel
+def width(pairs: Pairs, work: Scratch, side: int, j: int, k: float, e: int) -> float:
+    """W(k) of arc e for entry j, on a rival's side (0) or the incumbent's (1)."""
+    return float(width_at(pairs, work, np.int64(side), j, k, np.log(k), e))

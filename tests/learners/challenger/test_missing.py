@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
-from surepath.learners.challenger.explain import arc_widths
 from surepath.learners.challenger.state import OWN, RIVAL
+from tests.learners.challenger.plays import width
 from tests.learners.rates import is_above
 from tests.learners.worlds import ranged_table, with_ranges
 from tests.naive.paths import all_paths
@@ -55,7 +55,7 @@ def test_what_is_missing_proves_no_more_than_what_is_seen(mdp: MDP, seed: int, n
 def bound(learner: Challenger, side: int, j: int, slopes: np.ndarray, e: int) -> np.ndarray:
     """What arc e adds to the bound of a pair, slope by slope."""
     mean = learner._work.top[e] if side == RIVAL else -learner._work.low[e]
-    return np.asarray(mean + arc_widths(learner, side, j, slopes, e))
+    return np.array([mean + width(learner.pairs, learner._work, side, j, k, e) for k in slopes.tolist()])
 
 
 def play(learner: Challenger, chance: float, runs: np.random.Generator, most: int = 400) -> bool:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from surepath import MDP, Challenger
 from surepath.learners import runs as tasks
 from surepath.learners.challenger.check import make_row
-from surepath.learners.challenger.explain import pair_bound
 from surepath.learners.challenger.state import LEAST_Y, MOST_Y, conjugate, conjugate_table, table_values
 from tests.learners.worlds import with_known
 from tests.naive.challenger import (
@@ -204,23 +203,6 @@ def test_elimination_happens() -> None:
         learner._settle()
         removed += int((~learner.active).sum())
     assert removed > 20
-
-
-@settings(max_examples=40)
-@given(graphs, seeds)
-def test_the_bound_shown_for_a_pair_is_the_enumerated_one(mdp: MDP, seed: int) -> None:
-    learner = learner_on(mdp, seed)
-    twin = twin_of(learner)
-    learner._act(tasks.CERTIFY)
-    p = incumbent_of(learner, twin)
-    by_excursion = twin.entries[0].prior == "excursion"
-    single = twin.best_single_bounds(p, slopes_of(learner)) if by_excursion else {}
-    for q, g in list(twin.best_bounds(p, slopes_of(learner)).items())[:4]:
-        if by_excursion:
-            g = sum(single[stretch] for stretch in excursions(twin.mdp, p, q))
-        shown = pair_bound(learner, np.array(q), np.array(p))
-        margin = g - (twin.value(q) - twin.value(p))
-        assert shown == pytest.approx(g, abs=1e-9 + 0.005 * margin)
 
 
 def test_the_shifted_mixture_has_the_width_of_its_closed_form() -> None:

@@ -179,6 +179,8 @@ def test_the_additive_pass_is_above_every_path(mdp: MDP, seed: int, epsilon: flo
     most = inflation(span_of_differences(mdp, learner.active, p), fits, moments)
     worst = additive.worst_through()
     gap = additive.gap(np.inf, 0.0, 0.0)
+    for share in (0.5, 0.98, 1.02, 2.0):
+        assert additive.clears(additive.gap(np.inf, share * gap, 0.1 * gap) - 0.1 * gap)
     for q in all_paths(mdp):
         if not learner.active[list(q)].all() or list(q) == p.tolist():
             continue

@@ -184,10 +184,35 @@ def test_a_declared_misfit_widens_the_gap_by_what_it_can_do() -> None:
         assert learner._weights_of(np.array([[-1.0, 1.0, 0.0, 0.0]]), 0)[1] == pytest.approx(2.0)
         bare = learner.certified_gap()
         assert bare + 0.01 * (2 + 2) <= learner.certified_gap(gamma=0.01) + 1e-9 <= bare + 2 * 0.01 * (2 + 2) + 1e-9
-        with pytest.raises(SettingError, match=r"how far a plan's value may be from additive: at least 0, not -1"):
+        with pytest.raises(SettingError, match=r"how far a score may be from additive: at least 0, not -1"):
             learner.certified_gap(gamma=-1.0)
     with pytest.raises(SettingError, match=r'noise="gaussian" takes misfit for noise'):
         Rounds(mdp, 0.1, 0.1, noise="gaussian").certified_gap(gamma=0.1)
+
+
+def test_a_misfit_of_every_score_counts_in_the_gap() -> None:
+    """Two scores off by gamma each move the values of two plans by 4 gamma, beside what they do to the estimates."""
+    steps = {"a": ["1", "2"], "b": ["1"], "c": ["1"]}
+    mdp = MDP.from_steps(steps, "none", scores=["a", "c"], structure="additive", sigma=0.1)
+    learner = Rounds(mdp, 0.001, 0.1)
+    learner._play_round(np.zeros((len(learner.plans), 2)))
+    length = learner._weights_of(np.array([[-1.0, 1.0, 0.0, 0.0]]), 0)[1][0]
+    assert learner.certified_gap(gamma=0.01) == pytest.approx(learner.certified_gap() + 0.01 * (4 + length))
+
+
+def test_lists_that_do_not_fit_into_memory_are_refused() -> None:
+    """Ten steps of ten options that depend on the one before: 4e9 ways to leave a plan and come back."""
+    options = [str(i) for i in range(10)]
+    mdp = MDP.from_steps({f"step {i}": options for i in range(10)}, "previous", scores="end", structure="additive")
+    message = r"compares all changes .* at most 1,000,000; here are about 4e\+09"
+    with pytest.raises(SettingError, match=message):
+        Rounds(mdp, 0.1, 0.1, reward_range=(0, 1))
+    with pytest.raises(SettingError, match=message):
+        Rounds(mdp, 0.1, 0.1, noise="gaussian")
+    learner = Rounds(mdp, 0.1, 0.1, 0.1)
+    learner._history.append(Round(learner.plans, np.zeros((1, 1)), learner.active))
+    with pytest.raises(SettingError, match=message):
+        learner.certified_gap(gamma=0.1)
 
 
 def test_interactions_are_found_and_nothing_is_found_without_them() -> None:

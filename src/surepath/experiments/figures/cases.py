@@ -1,4 +1,4 @@
-"""figure-cases: which learner is cheapest depends on the instance."""
+"""figure-1: which learner is cheapest depends on the instance."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from surepath.experiments.store import read
 if TYPE_CHECKING:
     import polars
 
-TITLE = "Stopping times on three instances"
+TITLE = "Figure 1: stopping times on three instances"
 READING = (
     "One panel per instance, one dot per run, a bar at the mean; lower is better, the scale is logarithmic. Compare "
     "the bars of the paper's three learners (left): the lowest is the cheapest. The instances are no random sample: "

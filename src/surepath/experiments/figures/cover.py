@@ -1,4 +1,4 @@
-"""figure-cover: why max-coverage may walk through arcs that are already ruled out."""
+"""figure-3: why max-coverage may walk through arcs that are already ruled out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from surepath.model import families
 if TYPE_CHECKING:
     import polars
 
-TITLE = "Covers with and without the eliminated shortcut"
+TITLE = "Figure 3: covers with and without the eliminated shortcut"
 READING = (
     "How many paths it takes to visit every arc but the shortcut, as minimum flows with their proving cuts. With the "
     "shortcut still open, m + 1; with it closed, 2 m: closing ruled-out arcs can double the cost of coverage."

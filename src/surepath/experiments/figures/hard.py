@@ -1,4 +1,4 @@
-"""figure-hard: the worst case of the appendix as the number of states, actions and stages grows and delta falls."""
+"""figure-4: the worst case of the appendix as the number of states, actions and stages grows and delta falls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from surepath.model import families
 if TYPE_CHECKING:
     import polars
 
-TITLE = "The worst case: minimax_hard as S, A and H grow and delta falls"
+TITLE = "Figure 4: the worst case: minimax_hard as S, A and H grow and delta falls"
 READING = (
     "The first three panels let one size grow, the fourth lets delta fall. Coloured: mean episodes of the learners. "
     "Lower bound: the corrected one, which every learner needs here. Published: the paper's, of order S A H^2, and "

@@ -1,4 +1,4 @@
-"""figure-ratios: the paper's main experiment, the whole grid of epsilons on ten instances."""
+"""figure-2: the paper's main experiment, the whole grid of epsilons on ten instances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from surepath.experiments.store import scan
 if TYPE_CHECKING:
     import polars
 
-TITLE = "Ratios of stopping times over epsilon / Delta_min"
+TITLE = "Figure 2: ratios of stopping times over epsilon / Delta_min"
 READING = (
     "Left: mean episodes of a learner divided by those of BPI-UCRL, one point per instance and epsilon; below the line "
     "at 1 the learner is cheaper. Right: max-diameter against max-coverage; below 1 max-diameter is cheaper. Both axes "

@@ -8,7 +8,7 @@ from surepath._checks import BoolArray
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, hot_kernel, inner_kernel, optional_kernel
 from surepath.kernels.sweeps import Graph
 from surepath.learners.challenger.bound import challenge, fill_widths, passes
-from surepath.learners.challenger.noise import BERNSTEIN, convex_from, fill_floors
+from surepath.learners.challenger.noise import BERNSTEIN, convex_from
 from surepath.learners.challenger.stages import fill_stage_rows, stage_weights
 from surepath.learners.challenger.state import (
     BY_STAGE,
@@ -149,8 +149,6 @@ ROUTINE, THOROUGH, FIND_LEAST = range(3)
 # What `judge` does with a row: eliminate by single excursions; eliminate, and mark what is cleared; or drop what is.
 ELIMINATE, MARK, TAKE_OUT = range(3)
 
-BLOCK = 8  # rows that are bounded together, to find whether any of them can clear something
-
 SHARE = 1e-12  # of epsilon itself, for the rounding of sums that come near it
 
 
@@ -161,26 +159,11 @@ def singly(pairs: Pairs, j: int, epsilon: float) -> bool:
 
 
 @optional_kernel
-def slope_weights(
-    walks: Walks | None, graph: Graph, pairs: Pairs, work: Scratch, row: Whole, high: float, single: Whole
-) -> float:
+def slope_weights(walks: Walks | None, graph: Graph, pairs: Pairs, work: Scratch, row: Whole, single: Whole) -> float:
     """Fill work.weight for a row of entry and slope, where rewards are independent; return `challenge`'s constant."""
     if walks is None:
         return 0.0
-    if high > 0.0:
-        slopes = (work.grid[row, 1], high)
-        fill_floors(
-            pairs.learned,
-            work.learned_work,
-            int(work.grid[row, 0]),
-            slopes,
-            work.extra,
-            work.live,
-            work.on,
-            work.weight,
-        )
-    else:
-        fill_widths(pairs, work, row)
+    fill_widths(pairs, work, row)
     return float(challenge(walks, graph, pairs, work, row, single))
 
 
@@ -194,7 +177,7 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     alive, live = seen.alive, work.live
     for e in range(len(alive)):
         live[e] = alive[e]
-    constant = slope_weights(pairs.walks, graph, pairs, work, np.int64(row), 0.0, np.int64(single))
+    constant = slope_weights(pairs.walks, graph, pairs, work, np.int64(row), np.int64(single))
     constant += stage_weights(pairs.stages, work.stage_work, graph, work, np.int64(row))
     passes(graph, work, np.int64(single))
     return float(constant)
@@ -202,15 +185,12 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
 
 @inner_kernel
 def judge(
-    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, high: float, epsilon: float, what: Whole
+    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: Whole, epsilon: float, what: Whole
 ) -> tuple[float, int, bool]:
     """Judge one row: eliminate, mark or drop; returns the largest z (-inf if none is left) and how many arcs left.
 
     The third answer is whether none left and no z is below that of the row judged before. work.path[0] is set to the
     arc where the largest z is reached, or -1.
-
-    With a slope `high` above 0 nothing is changed: the answers are what the largest z is at least at all slopes from
-    that of the row to `high`, and how many arcs may leave.
     """
     first, target, alive = graph.first, graph.target, seen.alive
     behind, ahead = work.behind, work.ahead
@@ -219,7 +199,7 @@ def judge(
     on, live, cleared = work.on, work.live, work.cleared
     wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
-    constant = slope_weights(pairs.walks, graph, pairs, work, row, high, single)
+    constant = slope_weights(pairs.walks, graph, pairs, work, row, single)
     constant += stage_weights(pairs.stages, work.stage_work, graph, work, row)
     passes(graph, work, single)
     top, where = -np.inf, np.int64(-1)
@@ -245,9 +225,6 @@ def judge(
                     z = np.inf  # through a wall; or no number, which proves nothing
             if z > top:
                 top, where = z, np.int64(e)
-            if high > 0.0:
-                removed += 1 if z <= some else 0
-                continue
             falls = falls or z < through[e]
             through[e] = z
             if z > some:
@@ -360,7 +337,7 @@ def check_stages(
         least, best, size = np.inf, NO_ROW, count
         for row in range(KEPT, rows):
             if what == ELIMINATE or judged[row, 1] != size:
-                top, removed, _ = judge(graph, pairs, seen, work, np.int64(row), 0.0, epsilon, np.int64(what))
+                top, removed, _ = judge(graph, pairs, seen, work, np.int64(row), epsilon, np.int64(what))
                 size -= removed
                 judged[row, 0], judged[row, 1] = top, size if removed == 0 and what != ELIMINATE else -1
             lowest = min(lowest, judged[row, 0])
@@ -392,15 +369,13 @@ def check_slopes(
     Passes that can change nothing are left out. A row gives the same again while no arc has left. And G of every pair
     is convex in the slope, so every z is: when from one slope of an entry to the next none has fallen, and no arc left,
     none will fall at the slopes that follow. (Widths by Bernstein are convex beyond the slopes where the range bounds
-    them.) Rows of Bernstein entries are first bounded in blocks: by what the widths are at least at all slopes of a
-    block, most blocks can take out nothing. Where such a row might still be the one to plan with, it is judged at last.
+    them.)
     """
     if walks is None:
         return NO_ROW, np.inf
     alive, live, on = seen.alive, work.live, work.on
     cleared, grid = work.cleared, work.grid
     scale, kind, judged = pairs.scale, pairs.kind, work.judged
-    cost, toll = pairs.cost, pairs.toll
     for e in range(len(alive)):
         live[e] = alive[e]
         cleared[e] = False
@@ -411,57 +386,39 @@ def check_slopes(
     wide, count, before = how != ROUTINE, left(live, on, cleared), -1
     own, other = 0.0, 0.0
     best, lowest = NO_ROW, np.inf
-    least, spared, sparing = np.inf, np.inf, how != FIND_LEAST
     while True:
         if what == TAKE_OUT:
             if count == 0:
                 return PASSED, lowest
             if count == before:  # these rows take out nothing more
-                if spared < least:  # a row that was left out may be the best
-                    sparing = False
-                elif wide or 4 * count > len(alive):
+                if wide or 4 * count > len(alive):
                     return best, lowest
-                else:
-                    wide, before = True, -1
+                wide, before = True, -1
             if before < 0:
                 own, other = planning_scales(pairs, seen)
                 best = first_row(pairs, work, rows, own)
             before = count
-        least, size, last = np.inf, count, -1
-        over, spared = -1, np.inf
-        row = tried = 0
-        while row < rows:
+        least, size = np.inf, count
+        last, over = -1, -1
+        for row in range(rows):
             entry = int(grid[row, 0])
             planned = (scale[entry] == own or scale[entry] == other) and grid[row, 1] > 0.0
             due = wide or planned
             if what != TAKE_OUT:
                 due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or kind[entry] == SHIFTED
-            if due and entry != over:
-                if what == ELIMINATE or judged[row, 1] != size:
-                    end, high = row, 0.0
-                    rising = cost[entry] + toll[entry] >= 0.0 and grid[row, 1] > 0.0  # what is paid, in the slope
-                    if sparing and kind[entry] == BERNSTEIN and row >= tried and rising:
-                        tried = min(row + BLOCK, rows)
-                        end = tried - 1
-                        while int(grid[end, 0]) != entry:
-                            end -= 1
-                        high = grid[end, 1] if end > row + 3 else 0.0
-                    # the one place that judges: it is copied into each
-                    top, removed, rises = judge(graph, pairs, seen, work, np.int64(row), high, epsilon, np.int64(what))
-                    if high > 0.0:
-                        if removed == 0:
-                            row = end + 1
-                            spared = min(spared, top) if planned else spared
-                        continue
-                    size -= removed
-                    judged[row, 0], judged[row, 1] = top, size if removed == 0 and what != ELIMINATE else -1
-                    if rises and entry == last:
-                        over = entry
-                    last = entry if grid[row, 1] > (convex if kind[entry] == BERNSTEIN else 0.0) else -1
-                lowest = min(lowest, judged[row, 0])
-                if planned and judged[row, 0] < least:
-                    best, least = row, judged[row, 0]
-            row += 1
+            if not due or entry == over:
+                continue
+            if what == ELIMINATE or judged[row, 1] != size:
+                # the one place that judges: it is copied into each
+                top, removed, rises = judge(graph, pairs, seen, work, np.int64(row), epsilon, np.int64(what))
+                size -= removed
+                judged[row, 0], judged[row, 1] = top, size if removed == 0 and what != ELIMINATE else -1
+                if rises and entry == last:
+                    over = entry
+                last = entry if grid[row, 1] > (convex if kind[entry] == BERNSTEIN else 0.0) else -1
+            lowest = min(lowest, judged[row, 0])
+            if planned and judged[row, 0] < least:
+                best, least = row, judged[row, 0]
         if what == MARK:
             for e in range(len(alive)):
                 live[e] = alive[e] and not cleared[e]

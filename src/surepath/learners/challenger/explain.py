@@ -1,19 +1,17 @@
-"""Explain where a Challenger run stands: the bound of one pair of paths, and what is still needed."""
+"""Explain where a Challenger run stands: its strongest challengers, and options that keep failing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray, rounded_up, whole
+from surepath._checks import FloatArray, IntArray, rounded_up, whole
 from surepath._text import many
 from surepath.learners.challenger.check import make_row
-from surepath.learners.challenger.noise import BERNSTEIN, learned_values
-from surepath.learners.challenger.state import DETOUR, EXCURSION, KEPT, OWN, RIVAL, SHIFTED, table_conjugate
+from surepath.learners.challenger.state import KEPT
 from surepath.learners.runs import CHECK, INCUMBENT, proven_gap
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
@@ -23,8 +21,8 @@ if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
 
 
-# Plays ----------------------------------------------------------------------------------------------------------------
-# What a learner remembers of plays besides their rewards: those under way, and arcs that keep failing.
+# Failures -------------------------------------------------------------------------------------------------------------
+# What a learner remembers of arcs that keep failing.
 #
 # An episode that breaks off at stage k is a failure of the arc it was about to play there. After `PATIENCE` failures
 # in a row an arc rests, so that episodes are not wasted on what is broken: while it does, paths around it are played
@@ -35,41 +33,6 @@ if TYPE_CHECKING:
 PATIENCE = 3  # failures in a row before an arc rests
 GROWTH = 1.3  # ratio of a rest to the one before: an arc that fails now and then must not starve
 MOST_IN_A_ROW = 30  # failures in a row beyond which rests grow no more
-
-
-class UnderWay:
-    """Plays given to workers and not told yet: paths, in the order in which they were first asked for."""
-
-    def __init__(self, horizon: int) -> None:
-        self.horizon = horizon
-        self._count: dict[bytes, int] = {}
-
-    def add(self, path: IntArray) -> None:
-        """Add one play of a path, int64 [H]."""
-        key = path.tobytes()
-        self._count[key] = self._count.get(key, 0) + 1
-
-    def remove(self, path: IntArray) -> bool:
-        """Remove one play of this path; False when there is none."""
-        key = path.tobytes()
-        left = self._count.get(key, 0) - 1
-        if left > 0:
-            self._count[key] = left
-        elif left == 0:
-            del self._count[key]
-        return left >= 0
-
-    def __iter__(self) -> Iterator[IntArray]:
-        for key, count in self._count.items():
-            for _ in range(count):
-                yield np.frombuffer(key, dtype=np.int64)
-
-    def __len__(self) -> int:
-        return sum(self._count.values())
-
-    def as_array(self) -> IntArray:
-        """Return all plays, int [n, H]."""
-        return np.array(list(self), dtype=np.int64).reshape(-1, self.horizon)
 
 
 class Failures:
@@ -99,149 +62,6 @@ class Failures:
         self.in_a_row[arc] += 1
         if self.in_a_row[arc] >= PATIENCE:
             self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), MOST_IN_A_ROW))
-
-    def resting(self, path: IntArray, told: int) -> bool:
-        """Return whether the path uses an arc that rests."""
-        return bool((self.until[path] > told).any())
-
-    def rested(self, told: int) -> BoolArray:
-        """Return which arcs do not rest, bool [N]."""
-        return self.until <= told
-
-
-# Pair bound -----------------------------------------------------------------------------------------------------------
-# G(q | p) for one pair of paths in plain NumPy: how much better than p the path q may still be.
-
-
-def pair_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """Return the least bound over the entries and a fine grid of slopes; infinite while a separating arc is unvisited.
-
-    Under the excursion prior every excursion has a bound of its own, and the bound of the pair is their sum. Under any
-    dependence the pair has both.
-    """
-    if learner.pairs.stages is None and learner.pairs.prior[0] != EXCURSION:
-        return stretch_bound(learner, challenger, incumbent)
-    bound = stretch_bound if learner.pairs.stages is None else stages_bound
-    apart = stretches(learner, challenger, incumbent)
-    total = sum(bound(learner, challenger[x], incumbent[x]) for x in apart)
-    return total if learner.pairs.stages is None else min(total, stages_bound(learner, challenger, incumbent))
-
-
-def stretches(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> list[slice]:
-    """Return the stages of each excursion: from where the two part to where they meet again."""
-    source, found, start = learner.mdp.source, [], -1
-    for h, (q, p) in enumerate(zip(challenger, incumbent)):
-        if start >= 0 and source[q] == source[p]:
-            found.append(slice(start, h))
-            start = -1
-        if start < 0 and q != p:
-            start = h
-    return [*found, slice(start, len(incumbent))] if start >= 0 else found
-
-
-def stretch_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """Return the least bound on the difference of two paths, or of one excursion and the incumbent's arcs beside it."""
-    work, pairs = learner._work, learner.pairs
-    apart = challenger != incumbent
-    arcs = np.concatenate([challenger[apart], incumbent[apart]])
-    side = np.repeat([RIVAL, OWN], int(apart.sum()))
-    difference = float((work.top[challenger] - work.low[incumbent])[apart].sum())
-    if ((learner.visits[arcs] == 0) & ~pairs.is_known[arcs]).any():
-        return float("inf")
-    best, unit = float("inf"), float(work.unit[0])
-    for j in range(len(pairs.cost)):
-        noisy = work.a[side, j, arcs] > 0
-        own, of = side[noisy], arcs[noisy]
-        a, extra = work.a[own, j, of], work.extra[own, j, of]
-        if not a.size:
-            return difference
-        fixed = pairs.cost[j] + prior_cost(learner, challenger, incumbent, j)
-        slopes = _middle(learner, j, of, a, fixed + float(extra.sum())) * np.geomspace(1 / 8, 8, 97)
-        total = slopes * fixed
-        for arc, whose in zip(arcs.tolist(), side.tolist()):
-            total = total + arc_widths(learner, whose, j, slopes, arc)
-        best = min(best, difference + unit * float(total.min()))
-    return best
-
-
-def stages_bound(learner: Challenger, challenger: IntArray, incumbent: IntArray) -> float:
-    """Return the least bound under any dependence: S0 summed over the stages, or S at the best kappa (`stages.py`)."""
-    work, pairs, seen, source = learner._work, learner.pairs, learner._seen, learner.mdp.source
-    stages = pairs.stages
-    assert stages is not None
-    scale = np.sqrt(work.variance / np.maximum(learner.visits, 1)).max()
-    kappas = stages.delta * scale * np.geomspace(1e-5, 10.0 * len(incumbent), 121)
-    plain_total, total = 0.0, kappas / stages.delta
-    for x, y in zip(challenger.tolist(), incumbent.tolist()):
-        if x == y:
-            continue
-        if any(learner.visits[e] == 0 and not pairs.is_known[e] for e in (x, y)):
-            return float("inf")
-        difference = float(work.top[x] - work.low[y])
-        plain, by_kappa = difference, np.full_like(kappas, difference)
-        if work.a[RIVAL, 0, x] > 0 or work.a[OWN, 0, y] > 0:
-            share = stages.near[source[y]] if source[x] == source[y] else stages.far
-            plain, by_kappa = float("inf"), np.full_like(kappas, np.inf)
-            for j, cost in enumerate(pairs.cost):
-                a, per = work.a[[RIVAL, OWN], j, [x, y]], cost + share + work.extra[[RIVAL, OWN], j, [x, y]].sum()
-                k = np.sqrt(0.5 * (a**2).sum() / per) * np.geomspace(1 / 8, 32, 97)
-                width = arc_widths(learner, RIVAL, j, k, x) + arc_widths(learner, OWN, j, k, y) + k * (cost + share)
-                plain = min(plain, difference + float(width.min()))
-                tail = k * (np.log(stages.delta * k) - 1 - np.log(kappas)[:, None])
-                by_kappa = np.minimum(by_kappa, difference + (width + tail).min(axis=1))
-            if seen.kept_of[x] == y:
-                plain = min(plain, float(seen.kept[x]))
-            plain = min(plain, float(stages.most[x] - stages.least[y]))
-        plain_total += plain
-        total = total + np.minimum(by_kappa, plain)
-    return min(plain_total, float(total.min()))
-
-
-def arc_widths(learner: Challenger, side: int, j: int, slopes: FloatArray, arc: int) -> FloatArray:
-    """Compute w of one arc for entry j at each slope: what `bound.fill_widths` computes, in NumPy."""
-    work, pairs, kind = learner._work, learner.pairs, int(learner.pairs.kind[j])
-    a, extra = work.a[side, j, arc], work.extra[side, j, arc]
-    if a == 0:
-        return np.zeros_like(slopes)
-    if pairs.learned is not None and work.learned_work is not None and kind >= BERNSTEIN and pairs.learned.learns[arc]:
-        return learned_values(pairs.learned, work.learned_work, kind, side, j, slopes, arc)
-    y = a / slopes
-    if kind == SHIFTED:
-        tail = learner.visits[arc] * y**2 / 2 + pairs.c[side, j, arc] * (pairs.tilt[j, arc] - y) ** 2 / 2
-    else:
-        tail = table_conjugate(y)
-    return np.asarray(slopes * (tail + extra))
-
-
-def _middle(learner: Challenger, j: int, arcs: IntArray, a: FloatArray, fixed: float) -> float:
-    """Guess a slope near the one that makes the bound least."""
-    pairs = learner.pairs
-    if pairs.kind[j] != SHIFTED:
-        return float(np.sqrt((a**2).sum() / (2 * fixed)))
-    slope, steadiness = pairs.plan[j]
-    return float(slope * pairs.c[RIVAL, j, arcs].sum() / (steadiness * learner.visits[arcs].sum()))
-
-
-def prior_cost(learner: Challenger, challenger: IntArray, incumbent: IntArray, j: int) -> float:
-    """Compute -log prior(incumbent | challenger) of entry j; for the excursion prior, of one stretch."""
-    mdp, pairs = learner.mdp, learner.pairs
-    kind, total = pairs.prior[j], float(pairs.toll[j])
-    if kind not in (DETOUR, EXCURSION):
-        return total
-    assert pairs.walks is not None
-    stay, leave_by = (-np.log1p(-pairs.walks.rho), pairs.walks.rho) if kind == DETOUR else (0.0, 1.0)
-    for q, p in zip(challenger, incumbent):
-        node = mdp.source[p]
-        degree = int(mdp.first[node + 1] - mdp.first[node])
-        if degree == 1:
-            continue
-        if q == p:
-            total += stay
-        elif mdp.source[q] == node:
-            total += np.log((degree - 1) / leave_by)
-        else:
-            total += np.log(degree)
-    return float(total)
 
 
 # Explain --------------------------------------------------------------------------------------------------------------
@@ -286,7 +106,7 @@ class Explanation:
         lines = [
             f"after {many(self.episodes, 'trial')}: " + " > ".join(self.plan),
             f"{_proven(self.certified_gap)} (wanted: {self.epsilon:g}); "
-            f"{self.ruled_out:,} of {_arcs(self.arcs)} ruled out",
+            f"{self.ruled_out:,} of {many(self.arcs, 'option')} ruled out",
         ]
         for rival in self.rivals:
             lines.append(f"  may be better by up to {rounded_up(rival.bound, 4)}: " + " > ".join(rival.plan))
@@ -323,26 +143,39 @@ def explain(learner: Challenger, count: int) -> Explanation:
 def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) -> list[Rival]:
     """Find the strongest challengers: through each arc off the incumbent, the path of largest G.
 
-    The certified gap bounds them all, and no less is proven of the strongest: it is the bound shown for it. The others
-    show a bound of their own where that is smaller. A path that is proven worse than the incumbent is no challenger.
+    The paths are those of the row (entry and slope, or kappa) where the largest G is least: what hinders a smaller gap.
+    The bound of each is its least G over the rows. The certified gap bounds them all, and no less is proven of the
+    strongest: it is the bound shown for it. A path that is proven worse than the incumbent is no challenger.
     """
-    mdp, work, found = learner.mdp, learner._work, dict[bytes, IntArray]()
+    mdp, work, seen = learner.mdp, learner._work, learner._seen
     planned, work.grid[:] = work.path.copy(), 0.0
     learner._act(CHECK)  # fills in the grid
     work.path[:] = planned
     work.on[work.incumbent] = False
     work.incumbent[:] = incumbent
     work.on[incumbent] = True
-    _hardest_row(learner)
-    through = _through(learner)
+    rows = np.flatnonzero(work.grid[:, 1] != 0).tolist()
+    if learner.pairs.stages is not None:
+        rows.append(KEPT)
+    largest = []
+    for row in rows:
+        constant = make_row(learner.graph, learner.pairs, seen, work, row, 0)
+        largest.append(constant + float(_through(learner).max()))
+    make_row(learner.graph, learner.pairs, seen, work, rows[int(np.argmin(largest))] if rows else 0, 0)
+    through, found = _through(learner), dict[bytes, IntArray]()
     for arc in np.argsort(-through)[: 8 * count]:
         if through[arc] == -np.inf:
             break
         path = best_path_through(mdp, work.weight, work.ahead, work.behind, int(arc))
         found.setdefault(path.tobytes(), path)
+    bound = np.full(len(found), gap)  # it may have been proven earlier
+    for row in rows:
+        constant = make_row(learner.graph, learner.pairs, seen, work, row, 0)
+        total = [constant + float(work.weight[path].sum()) for path in found.values()]
+        bound = np.minimum(bound, total)
     learner._act(INCUMBENT)
     rivals = []
-    for path in found.values():
+    for path, least in zip(found.values(), bound.tolist()):
         apart = np.flatnonzero(path != incumbent)
         arcs = np.concatenate([path[apart], incumbent[apart]])
         arcs = arcs[np.argsort(learner.visits[arcs], kind="stable")]
@@ -351,7 +184,7 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
                 path=path.tolist(),
                 plan=[action for _, action in mdp.path_labels(path)],
                 estimate=float(mdp.sign * (work.mean[path] - work.mean[incumbent]).sum()),
-                bound=min(gap, pair_bound(learner, path, incumbent)),  # the gap may have been proven earlier
+                bound=least,
                 separating=[_in_words(mdp, int(e)) for e in arcs if not mdp.is_known[e]],
             )
         )
@@ -359,18 +192,6 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
     if rivals and gap > 0:
         rivals[0] = replace(rivals[0], bound=gap)
     return [rival for rival in rivals[:count] if rival.bound >= 0]
-
-
-def _hardest_row(learner: Challenger) -> None:
-    """Make the passes of the entry and slope where the largest G of a path is least: what hinders a smaller gap."""
-
-    def make(row: int) -> float:
-        return make_row(learner.graph, learner.pairs, learner._seen, learner._work, row, 0)
-
-    rows = np.flatnonzero(learner._work.grid[:, 1] != 0).tolist()
-    if learner.pairs.stages is not None:
-        rows.append(KEPT)
-    make(min(rows, key=lambda row: make(row) + float(_through(learner).max()), default=0))
 
 
 def _through(learner: Challenger) -> FloatArray:
@@ -386,17 +207,13 @@ def _in_words(mdp: MDP, arc: int) -> str:
     return f"{mdp.action_label(arc)} at {step} (state {state})"
 
 
-def _arcs(count: int) -> str:
-    return many(count, "option")
-
-
 def _remarks(learner: Challenger, gap: float) -> list[str]:
     """Return what people should know beside the path: what is untried, ties, failures, what was excluded."""
     mdp, remarks = learner.mdp, []
     if not np.isfinite(gap):
         missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
         remarks.append(
-            f"{_arcs(missing)} {'has' if missing == 1 else 'have'} no score yet; nothing can be "
+            f"{many(missing, 'option')} {'has' if missing == 1 else 'have'} no score yet; nothing can be "
             f"proven before {'it has one or is' if missing == 1 else 'they have one or are'} excluded"
         )
     elif not learner.stopped and learner.epsilon == 0:
@@ -413,7 +230,7 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
     out = int(learner.excluded.sum())
     if out:
         remarks.append(
-            f"{_arcs(out)} {'was' if out == 1 else 'were'} excluded as infeasible; "
+            f"{many(out, 'option')} {'was' if out == 1 else 'were'} excluded as infeasible; "
             f"the proof is over the plans that are left"
         )
     said = headline(learner.findings())

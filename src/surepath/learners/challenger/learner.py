@@ -14,7 +14,7 @@ from surepath.errors import SettingError
 from surepath.kernels.sweeps import NO_REALITY, Reality
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, less_baseline, locked
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.explain import Explanation, Failures, UnderWay, explain
+from surepath.learners.challenger.explain import Explanation, Failures, explain
 from surepath.learners.challenger.numbers import DEPENDENCES, MISSING, PRIORS, checked_bound, default_bound
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, pairs_of, prices_differ, share_out
@@ -38,14 +38,9 @@ from surepath.learners.widths import choose_noise
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths, option_arcs
 
-# Learner --------------------------------------------------------------------------------------------------------------
-# Challenger: bounds the difference between two paths directly and plays what separates them.
-#
-# The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least 1
-# - delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so
-# the learner may stop whenever the check of its incumbent passes, whatever was played. Assumptions: episodes are
-# independent repeats, each reward is conditionally sigma-sub-Gaussian, and whether a reward is told never depends on
-# itself.
+# The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least 1 -
+# delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so the
+# learner may stop whenever the check of its incumbent passes, whatever was played.
 
 Snapshot = dict[str, Any]
 
@@ -127,7 +122,7 @@ class Challenger(Learner):
         super().__init__(mdp, epsilon, delta, _one_sigma(mdp) if self._unknown else sigma)
         self.exclusions: list[dict[str, Any]] = []
         self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
-        self._under_way = UnderWay(mdp.horizon)
+        self._under_way: list[bytes] = []  # paths given to workers and not told yet
         self._failures = Failures(mdp.n_arcs)
         self.dependence = one_of("dependence", dependence, DEPENDENCES)
         self.missing = one_of("missing", missing, MISSING)
@@ -152,7 +147,9 @@ class Challenger(Learner):
         self.compiled = self.sampling_rule is None
         self.seed = None if seed is None else whole("seed", seed, low=0)
         self.rule_seed = self.seed or 0
-        self.noise = self._chosen_noise(noise, sigma is not None)
+        if self._unknown and noise not in (None, "sigma"):
+            raise SettingError(f'sigma="unknown" is about Gaussian noise, noise="{noise}" about scores in a range')
+        self.noise = choose_noise(mdp, noise, sigma is not None)
         chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.prior, self.noise, self._unknown)
         self.bound: dict[str, Any] = checked_bound(chosen if bound is None else bound)
         for entry in self.bound["entries"]:
@@ -175,12 +172,6 @@ class Challenger(Learner):
 
     def _connect(self) -> None:
         self._visits, self._origin, self._sums = self._seen.visits, self._seen.origin, self._seen.sums
-
-    def _chosen_noise(self, given: str | None, declared: bool) -> str:
-        """Check the noise that is wanted, or find what suits the problem."""
-        if self._unknown and given not in (None, "sigma"):
-            raise SettingError(f'sigma="unknown" is about Gaussian noise, noise="{given}" about scores in a range')
-        return choose_noise(self.mdp, given, declared)
 
     def _new_evidence(self) -> Evidence:
         learned = self.pairs.learned
@@ -263,7 +254,7 @@ class Challenger(Learner):
         paths = np.zeros((count, self.mdp.horizon), dtype=np.int64)
         for i in range(count):
             paths[i] = self._around_failures(self._choose())
-            self._under_way.add(paths[i])
+            self._under_way.append(paths[i].tobytes())
             self._add_under_way(paths[i : i + 1])
         return paths
 
@@ -279,24 +270,24 @@ class Challenger(Learner):
             n: How many paths to choose.
         """
         paths = np.asarray(plays, dtype=np.int64).reshape(-1, self.mdp.horizon)
-        kept, mine = self._hold(), self._under_way
-        self._under_way = UnderWay(self.mdp.horizon)
+        self._settle()
+        kept = {name: getattr(self._seen, name).copy() for name in ("alive", "pending", "recent", "memo")}
+        chosen = self._work.path.copy(), self._work.mark.copy(), self._planned
+        mine, self._under_way = self._under_way, [path.tobytes() for path in paths]
         try:
-            for path in paths:
-                self._under_way.add(path)
             if len(paths):
                 self._add_under_way(paths)
             return self.ask(n)
         finally:
             self._under_way = mine
-            self._put_back(kept)
+            for name, array in kept.items():
+                getattr(self._seen, name)[:] = array
+            self._work.path[:], self._work.mark[:], self._planned = chosen
 
     @locked
     def cancel(self, path: Rewards) -> None:
         """Cancel a path from ask(n) that will never be told: it no longer counts as under way."""
-        arcs = self._arcs_of(path)
-        if self._under_way.remove(arcs):
-            self._remove_under_way(arcs)
+        self._end_play(self._arcs_of(path))
 
     @locked
     def tell(
@@ -331,8 +322,7 @@ class Challenger(Learner):
         if not broken:
             self._watch.observe(arcs, gains)
         self._sizes.low, self._sizes.high = low, high
-        if self._under_way.remove(arcs):
-            self._remove_under_way(arcs)
+        self._end_play(arcs)
         self._note_stop()
 
     @locked
@@ -347,8 +337,7 @@ class Challenger(Learner):
         suspect = int(arcs[np.lexsort((self._failures.total[arcs], self._visits[arcs]))[0]])
         self._absorb(arcs, np.zeros(0))
         self._failures.blame(suspect, self.episodes)
-        if self._under_way.remove(arcs):
-            self._remove_under_way(arcs)
+        self._end_play(arcs)
         self._note_stop()
 
     @locked
@@ -406,11 +395,12 @@ class Challenger(Learner):
 
     def _around_failures(self, path: IntArray) -> IntArray:
         """Return the path, or one around the arcs that rest after failures: through what has been seen least."""
-        if not self._failures.resting(path, self.episodes):
+        rests = self._failures.until > self.episodes
+        if not rests[path].any():
             return path
         need = np.where(self._active() & ~self.mdp.is_known, self.sigma / (1.0 + self._visits), 0.0)
         scale = float(need.max()) or 1.0
-        weight = np.where(self._failures.rested(self.episodes) & ~self._excluded, need / scale, -np.inf)
+        weight = np.where(rests | self._excluded, -np.inf, need / scale)
         other = best_path(self.mdp, weight)
         return path if np.isneginf(weight[other]).any() else other
 
@@ -451,18 +441,11 @@ class Challenger(Learner):
             share_out(self.pairs, seen, work, paths)
         self._act(PLAN if covering else AGAIN)
 
-    def _remove_under_way(self, path: IntArray) -> None:
-        self._seen.pending[path] -= 1
-
-    def _hold(self) -> tuple[dict[str, Any], IntArray, FloatArray, bool]:
-        self._settle()
-        kept = {name: getattr(self._seen, name).copy() for name in ("alive", "pending", "recent", "memo")}
-        return kept, self._work.path.copy(), self._work.mark.copy(), self._planned
-
-    def _put_back(self, kept: tuple[dict[str, Any], IntArray, FloatArray, bool]) -> None:
-        for name, array in kept[0].items():
-            getattr(self._seen, name)[:] = array
-        self._work.path[:], self._work.mark[:], self._planned = kept[1:]
+    def _end_play(self, path: IntArray) -> None:
+        """Count a play of this path as under way no longer, if one is."""
+        if path.tobytes() in self._under_way:
+            self._under_way.remove(path.tobytes())
+            self._seen.pending[path] -= 1
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._work.path[:] = path
@@ -514,7 +497,7 @@ class Challenger(Learner):
             "answered_at": self._answered_at,
             "excluded": self._excluded.copy(),
             "exclusions": [dict(one) for one in self.exclusions],
-            "under_way": self._under_way.as_array(),
+            "under_way": np.frombuffer(b"".join(self._under_way), dtype=np.int64).reshape(-1, self.mdp.horizon).copy(),
             "failures_in_a_row": self._failures.in_a_row.copy(),
             "failures_until": self._failures.until.copy(),
             "failures_total": self._failures.total.copy(),
@@ -543,9 +526,8 @@ class Challenger(Learner):
         self._answered_at = int(snapshot["answered_at"])
         self._excluded[:] = snapshot["excluded"]
         self.exclusions = [dict(one) for one in snapshot["exclusions"]]
-        self._under_way = type(self._under_way)(self.mdp.horizon)
-        for path in np.array(snapshot["under_way"], dtype=np.int64).reshape(-1, self.mdp.horizon):
-            self._under_way.add(path)
+        plays = np.array(snapshot["under_way"], dtype=np.int64).reshape(-1, self.mdp.horizon)
+        self._under_way = [path.tobytes() for path in plays]
         self._failures.in_a_row[:] = snapshot["failures_in_a_row"]
         self._failures.until[:] = snapshot["failures_until"]
         self._failures.total[:] = snapshot["failures_total"]
@@ -610,11 +592,8 @@ class Challenger(Learner):
             path = work.incumbent
             if done:
                 path, gap = _proven_answer(checked, path, epsilon, gap)
-            record.tau[i] = int(seen.memo[at.EPISODES])
-            record.reason[i] = CLEARED if done else BUDGET
-            record.path[i] = path
-            record.eliminated[i] = eliminated
-            record.gap[i] = gap
+            record.tau[i], record.reason[i] = seen.memo[at.EPISODES], CLEARED if done else BUDGET
+            record.path[i], record.eliminated[i], record.gap[i] = path, eliminated, gap
         return record
 
 
@@ -656,18 +635,14 @@ def _proven_answer(checked: IntArray, found: IntArray, epsilon: float, gap: floa
     return checked, epsilon
 
 
-# Play on --------------------------------------------------------------------------------------------------------------
-# A copy of Challenger that goes on in a simulated world: its compiled loop, continued from the evidence it has.
-#
-# Only the evidence and the scratch arrays of the copy change, so it is of no use afterwards; forecasts make such
-# copies.
-
-
 def play_on(own: Challenger, reality: Reality, rng: np.random.Generator, until: int) -> tuple[int, bool]:
-    """Play until there are so many episodes or the check passes; return how many there are and whether it passed."""
-    answer = act(
-        own.graph, own.pairs, own._seen, own._work, reality, rng, RUN, until, float(until), own.epsilon
-    )  # fmt: skip
+    """Go on with a copy in a simulated world until there are so many episodes or the check passes.
+
+    Only its evidence and scratch arrays change, so the copy is of no other use afterwards. Returns how many episodes
+    there are, and whether the check passed.
+    """
+    arrays = own.graph, own.pairs, own._seen, own._work
+    answer = act(*arrays, reality, rng, RUN, until, float(until), own.epsilon)
     return int(own._seen.memo[at.EPISODES]), answer == DONE
 
 

@@ -139,28 +139,6 @@ def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log
     return float(low + share * (high - low))
 
 
-@hot_kernel
-def bernstein_line(table: Bernstein, row: int, beyond: float, y: float, log_y: float) -> tuple[float, float]:
-    """Return height at 0 and rise of the chord of the table at y; continued, it lies below Z*, which is convex in y."""
-    place = (log_y - table.log_low) * (1.0 / LOG_TILT_STEP)
-    if not y < MIDDLE_TILT:
-        place = table.middle + (y - MIDDLE_TILT) * (1.0 / TILT_STEP)
-    point = min(max(place, 0.0), len(table.y) - 2.0)
-    at, i, up = np.uint64(row), np.uint64(point), np.uint64(point + 1.0)
-    low = table.value[at, i] + beyond * table.slope[at, i]
-    high = table.value[at, up] + beyond * table.slope[at, up]
-    rise = (high - low) * table.per_y[i]
-    return low - rise * table.y[i], rise
-
-
-def bernstein_values(table: Bernstein, row: int, beyond: float, y: FloatArray) -> FloatArray:
-    """Compute Z*(y, W) or a little above it for an array of y: what the kernel computes, in NumPy."""
-    points = table.value[row] + beyond * table.slope[row]
-    left = points[0] + np.log(table.y[0] / np.minimum(y, table.y[0]))
-    inside = np.interp(y, table.y, points)
-    return np.asarray(np.where(y < table.y[0], left, np.where(y >= table.y[-1], np.inf, inside)))
-
-
 # Betting --------------------------------------------------------------------------------------------------------------
 # Betting: a process for rewards in [0, 1] that excludes what the rewards exclude, cell by cell of the mean.
 #
@@ -379,13 +357,6 @@ def bet_width(
     i = int(place)
     low, high = widths.table[side, j, e, i], widths.table[side, j, e, i + 1]
     return float(low + (high - low) * (k - betting.slope[i]) * betting.per_slope[i])
-
-
-def bet_values(betting: Betting, row: FloatArray, k: FloatArray) -> FloatArray:
-    """Compute widths for an array of slopes from a row of the table: what the kernel computes, in NumPy."""
-    inside = np.interp(k, np.append(0.0, betting.slope), np.append(row[SLOPES], row[:SLOPES]))
-    beyond = row[SLOPES - 1] + (k - betting.slope[-1]) * row[SLOPES + 1]
-    return np.asarray(np.where(k > betting.slope[-1], beyond, inside))
 
 
 # Gaussian size --------------------------------------------------------------------------------------------------------
@@ -651,95 +622,3 @@ def learned_width(
     return float(
         span * bet_width(learned.betting, learned_work.bets, side, j, e, k / span, log_k - learned.log_span[e])
     )
-
-
-def learned_values(
-    learned: Learned, learned_work: LearnedScratch, kind: int, side: int, j: int, k: FloatArray, e: int
-) -> FloatArray:
-    """Return the widths of arc e for an array of slopes: what the kernel computes, in NumPy."""
-    if kind == BERNSTEIN:
-        row, beyond = int(learned_work.row[side, j, e]), float(learned_work.beyond[side, j, e])
-        value = bernstein_values(learned.bernstein, row, beyond, learned_work.per[e] / k)
-        return np.asarray(np.where(np.isinf(value), learned_work.ceiling[e], k * (value + learned.start[side, j, e])))
-    span = learned.span[e]
-    return np.asarray(span * bet_values(learned.betting, learned_work.bets.table[side, j, e], k / span))
-
-
-# Floors ---------------------------------------------------------------------------------------------------------------
-# What Bernstein widths are at least over a range of slopes: rows of a check that cannot tell anything are left out.
-#
-# Where it is not the ceiling the width of an arc is k (Z*(per / k) + log Z(0, c)), convex in k, and so above every
-# line that supports it. A chord of the table continued, height + rise y, lies below Z*; so at all slopes k of the
-# range
-#
-#     w(k) >= rise * per + k (height + log Z(0, c)),
-#
-# which is least at an end of the range. On an arc whose noise is not learned w(k) >= k / 2 log(1 + n / c), as h* >=
-# 0; on one without noise w(k) = 0. All are lowered by far more than rounding can do.
-
-SAFE = 1e-12  # relative
-
-
-@optional_kernel
-def fill_floors(
-    learned: Learned | None,
-    learned_work: LearnedScratch | None,
-    j: Whole,
-    slopes: tuple[float, float],
-    extra: FloatArray,
-    live: BoolArray,
-    on: BoolArray,
-    weight: FloatArray,
-) -> None:
-    """Put into `weight` what the widths of Bernstein entry j are at least, at slopes from the first to the second.
-
-    For the arcs that are live, and the incumbent's own.
-    """
-    if learned is None:
-        return
-    if learned_work is None:
-        return
-    low, high = slopes
-    middle = np.sqrt(low * high)
-    log_middle, log_high = np.log(middle), np.log(high)
-    for e in range(np.uint64(len(live))):
-        if not live[e] and not on[e]:
-            continue
-        side = np.uint64(1 if on[e] else 0)
-        if learned_work.per[e] == 0.0 and learned.learns[e]:
-            weight[e] = 0.0  # a sigma of 0 was declared for it
-        elif learned.learns[e]:
-            weight[e] = bernstein_floor(
-                learned.bernstein, learned_work, learned.start, side, j, low, high, middle, log_middle, log_high, e
-            )
-        else:
-            weight[e] = (1.0 - SAFE) * low * extra[side, j, e]
-
-
-@folded_kernel
-def bernstein_floor(
-    table: Bernstein,
-    learned_work: LearnedScratch,
-    start: FloatArray,
-    side: np.uint64,
-    j: Whole,
-    low: float,
-    high: float,
-    middle: float,
-    log_middle: float,
-    log_high: float,
-    e: int | np.uint64,
-) -> float:
-    """Return what the width of an arc by the Bernstein process is at least, at slopes from low to high."""
-    per, ceiling = learned_work.per[e], learned_work.ceiling[e]
-    edge = 1.01 * per  # the ceiling is the width at no slope from here on
-    if edge <= low:
-        y, log_y, least = per / middle, learned_work.log_per[e] - log_middle, low
-    else:
-        y, log_y, least = per / high, learned_work.log_per[e] - log_high, min(0.995 * edge, high)
-    row, beyond = learned_work.row[side, j, e], learned_work.beyond[side, j, e]
-    fixed, rise = bernstein_line(table, row, beyond, y, log_y)
-    fixed += start[side, j, e]
-    first, second = rise * per, fixed * (least if fixed >= 0.0 else high)
-    width = first + second - SAFE * (abs(first) + abs(second))
-    return float(width if edge <= low else min(width, (1.0 - SAFE) * ceiling))

@@ -99,7 +99,7 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
         recent[e] = MEMORY * recent[e] if recent[e] > FORGOTTEN else 0.0
     for step in range(3):
         grid[0, 0], grid[0, 1] = j, k * ratio ** (1.0 - step)
-        judge(graph, pairs, seen, work, np.int64(0), 0.0, epsilon, np.int64(TAKE_OUT))
+        judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(TAKE_OUT))
         through = path[0]
         if through < 0:
             break

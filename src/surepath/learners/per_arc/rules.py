@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import IntArray
+from surepath.kernels.draw import mix
 from surepath.kernels.flow import minimum_flow
-from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel, kernel
+from surepath.kernels.jit import Whole, folded_kernel, inner_kernel, kernel
 from surepath.kernels.sweeps import Graph, Layers
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.bounds import (
@@ -225,15 +226,6 @@ def random_path(graph: Layers, rules: Rules, state: State) -> None:
         chosen += np.int64(draw % np.uint64(degree))
         state.path[at.PATH, h] = chosen
         node = graph.target[chosen]
-
-
-@hot_kernel
-def mix(key: np.int64) -> np.uint64:
-    """Mix the bits of a key in the manner of splitmix64: every input bit moves every output bit."""
-    z = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 # Stopping -------------------------------------------------------------------------------------------------------------

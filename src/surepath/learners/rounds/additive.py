@@ -232,6 +232,7 @@ class Additive:
             high = max(epsilon, float(self.spread / self.slopes[0]), 1e-12)
             while not self.clears(high):
                 low, high = high, 4 * high
+            high += slack
         for _ in range(HALVINGS if high > epsilon else 0):
             middle = (low + high) / 2
             if self.clears(middle):

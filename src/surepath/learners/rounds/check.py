@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
+from surepath.errors import SettingError
 from surepath.kernels.jit import kernel
 from surepath.learners.rounds.additive import Additive
 from surepath.learners.rounds.bound import Prior
@@ -22,7 +23,8 @@ from surepath.learners.rounds.fit import Blocks
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 
-MOST_EXCURSIONS = 100_000
+MOST_EXCURSIONS = 100_000  # listed where the additive pass can stand in for the list
+LONGEST_LIST = 1_000_000  # where it cannot
 
 
 class Excursions(NamedTuple):
@@ -52,6 +54,16 @@ def count_excursions(blocks: Blocks, active: BoolArray, incumbent: IntArray) -> 
             total += ways[i]
             own -= 1
     return total
+
+
+def refuse_long_list(who: str, blocks: Blocks, active: BoolArray, incumbent: IntArray) -> None:
+    """Refuse what would have to list more single excursions than fit into memory."""
+    count = count_excursions(blocks, active, incumbent)
+    if count > LONGEST_LIST:
+        raise SettingError(
+            f"{who} compares all changes of one stretch of a plan one by one, at most {LONGEST_LIST:,}; here are about "
+            f"{count:.0e}. Let fewer steps depend on others; with a declared sigma the gap without gamma needs no list"
+        )
 
 
 @kernel
@@ -265,23 +277,21 @@ def judge(
         additive: Makes the additive bound over these arcs, where the bound has such an entry.
     """
     active = active.copy()
-    if additive is not None and count_excursions(blocks, active, incumbent) > MOST_EXCURSIONS:
-        while True:
+    count = int(count_excursions(blocks, active, incumbent))
+    if count > (LONGEST_LIST if additive is None else MOST_EXCURSIONS):
+        gap = np.inf  # without the pass nothing is decided; the first incumbent had fewer excursions
+        while additive is not None:
             passes = additive(active)
             out = active & (passes.worst_through() + slack < 0)
             out[incumbent] = False
             if not out.any():
+                gap = passes.gap(np.inf, epsilon, slack)
                 break
             active = on_open_paths(mdp, active & ~out)
-        none = np.zeros(0)
-        gap = passes.gap(np.inf, epsilon, slack)
-        strongest = np.full(mdp.n_arcs, -1)
+        none, no_path = np.zeros(0), np.zeros((0, mdp.horizon), dtype=np.int64)
         effect = np.full((2, mdp.n_arcs), np.nan)
         effect[:, incumbent] = 0.0
-        return Verdict(
-            incumbent, active, gap, none, none, np.zeros((0, mdp.horizon), dtype=np.int64), strongest, effect
-        )
-    count = int(count_excursions(blocks, active, incumbent))
+        return Verdict(incumbent, active, gap, none, none, no_path, np.full(mdp.n_arcs, -1), effect)
     listed = list_excursions(blocks, active, incumbent, count)
     lead, bound = bounds(listed.path, True)
     bound = bound + slack

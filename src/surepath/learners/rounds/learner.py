@@ -39,7 +39,7 @@ from surepath.learners.rounds.bound import (
     prior_of,
     scale_of,
 )
-from surepath.learners.rounds.check import Verdict, judge
+from surepath.learners.rounds.check import Verdict, judge, refuse_long_list
 from surepath.learners.rounds.design import plan_round
 from surepath.learners.rounds.fit import Blocks, Fit, Round, blocks_of, coordinates, fit_round, stages_scored
 from surepath.learners.rounds.misfit import FitTest, absolute_weights, gap_with_misfit
@@ -151,6 +151,10 @@ class Rounds(Learner):
             assert self._limits is not None
             unit = self._limits[1] - self._limits[0]
         self._blocks = blocks_of(mdp, unit)
+        self._incumbent = best_path(mdp, np.zeros(mdp.n_arcs))
+        self._open: BoolArray = np.ones(mdp.n_arcs, dtype=np.bool_)
+        if self.noise != "sigma":
+            refuse_long_list(f'noise="{self.noise}"', self._blocks, self._open, self._incumbent)
         self.sigma = (np.full(len(unit), np.nan) if size is None else size)[self._blocks.of[mdp.arcs.stage]]
         chosen = default_bound(mdp, self._blocks, self.epsilon, self.delta, self.noise)
         self.bound = chosen if bound is None else checked_bound(bound, chosen)
@@ -163,8 +167,6 @@ class Rounds(Learner):
         self._stacked: tuple[Entries, Evidence] | None = None
         self._bets = Bets(self._blocks, self.bound, self.delta) if self.noise == "range" else None
         self._fit_test = FitTest(mdp, self._blocks, 0.5 if self.noise == "range" else 1.0)
-        self._open: BoolArray = np.ones(mdp.n_arcs, dtype=np.bool_)
-        self._incumbent = best_path(mdp, np.zeros(mdp.n_arcs))
         self._verdict: Verdict | None = None
         self._effect: FloatArray = np.full((2, mdp.n_arcs), np.nan)  # D and G of the options
         self._proven: dict[bytes, float] = {}
@@ -493,7 +495,7 @@ class Rounds(Learner):
         """Return a proven bound on how far `recommend()` is from the best; it changes at the ends of rounds only.
 
         Args:
-            gamma: How far the value of any plan may be from the sum of its options' effects.
+            gamma: How far any score of a plan may be from the sum of its options' effects.
         """
         return super().certified_gap() if gamma == 0 else gap_with_misfit(self, gamma)
 

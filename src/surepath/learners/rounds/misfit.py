@@ -1,8 +1,8 @@
 """When effects do not quite add up: the gap under a declared misfit, and a test of the additive model.
 
-Let V(p) = sum of effects + b(p) with |b| <= gamma for every plan. D(z) is a weighed sum of scores, and l(z) the sum of
-its absolute weights: it is off by at most gamma l(z), and the target by 2 gamma. So G + gamma (2 + l) bounds the
-difference of two plans, and G + gamma l that of a single excursion less what b does, which is paid once.
+Let every score of a plan be a sum of effects + b with |b| <= gamma, B scores a plan. D(z) is a weighed sum of scores,
+and l(z) the sum of its absolute weights: it is off by at most gamma l(z), and the value of a plan by gamma B. So
+G + gamma (2 B + l) bounds the difference of two plans; excursions pay it as well, each.
 
 Test: in a round let Q project off the additive model and Z hold the columns of the pairs of options of two steps. If
 effects add up, s = (QZ)^T y / sigma is noise alone, and with M = Z^T Q Z the mean over normal coefficients of
@@ -22,7 +22,7 @@ import numpy as np
 
 from surepath._checks import FloatArray, IntArray, real
 from surepath.errors import SettingError
-from surepath.learners.rounds.check import judge
+from surepath.learners.rounds.check import judge, refuse_long_list
 from surepath.learners.rounds.fit import Blocks, Fit, Round
 from surepath.learners.watch import REPORT_P, SURE, Finding, odds
 from surepath.model.mdp import MDP
@@ -44,17 +44,19 @@ def design_rows(blocks: Blocks, paths: IntArray, arcs: int) -> FloatArray:
 
 
 def gap_with_misfit(learner: Rounds, gamma: float) -> float:
-    """Return the proven gap of the recommended plan if every plan's value is additive up to gamma.
+    """Return the proven gap of the recommended plan if every score is additive up to gamma.
 
     Options that were eliminated as if effects added up count again, with the rounds in which they were played.
     """
     if not real("gamma", gamma) >= 0:
-        raise SettingError(f"gamma says how far a plan's value may be from additive: at least 0, not {gamma:g}")
+        raise SettingError(f"gamma says how far a score may be from additive: at least 0, not {gamma:g}")
     if learner.noise == "gaussian":
         raise SettingError('noise="gaussian" takes misfit for noise; certified_gap(gamma=...) needs a sigma or a range')
     mdp, blocks, incumbent = learner.mdp, learner._blocks, learner.recommend()
     if not learner._history:
         return float("inf")
+    everything = np.ones(mdp.n_arcs, dtype=np.bool_)
+    refuse_long_list("certified_gap(gamma=...)", blocks, everything, incumbent)
 
     def bounds(paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
         lead, bound = np.zeros(len(paths)), np.zeros(len(paths))
@@ -68,10 +70,9 @@ def gap_with_misfit(learner: Rounds, gamma: float) -> float:
             share, length = np.zeros((2, rounds, len(some)))
             for j in range(rounds):
                 share[j], length[j] = learner._weights_of(z, j)
-            bound[some] += gamma * (2 + (share / share.sum(axis=0) * length).sum(axis=0))
+            bound[some] += gamma * (2 * len(blocks.unit) + (share / share.sum(axis=0) * length).sum(axis=0))
         return lead, bound
 
-    everything = np.ones(mdp.n_arcs, dtype=np.bool_)
     numbers = learner._prior, learner.epsilon, learner._slack()
     return float(judge(mdp, blocks, everything, incumbent, bounds, *numbers, None).gap)
 
