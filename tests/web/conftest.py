@@ -87,7 +87,8 @@ def site(place: str) -> Iterator[Site]:
     big = Study.create(large_mdp(20, 10), place, "2000 arcs", epsilon=0.5, delta=0.1, sigma=0.1)
     for trial in big.ask(40):
         big.tell(trial, rng.random(20))
-    Study.create(large_mdp(40, 16), place, "beyond", epsilon=0.5, delta=0.1, sigma=0.1)
+    beyond = Study.create(large_mdp(40, 16), place, "beyond", epsilon=0.5, delta=0.1, sigma=0.1)
+    beyond.tell(beyond.ask(), rng.random(40))
     with served(place) as site:
         yield site
 

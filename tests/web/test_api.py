@@ -500,3 +500,13 @@ def test_telling_again_changes_nothing_and_telling_otherwise_is_refused(storage:
     by_step = {"rewards": {"chunk": 1.0, "retriever": 0.5, "answer": 0.0}}
     assert writer.post("trials/2/tell", by_step)["outcome"] == "told"
     assert writer.get("trials/2")["rewards"] == [1.0, 0.5, 0.0]
+
+
+def test_the_pace_counts_results_and_adds_up_what_they_cost(storage: Storage, reader: Caller) -> None:
+    study = new_study(storage)
+    for cost in (None, 2.0, 0.5):
+        study.tell(study.ask(), [0.1, 0.2, 0.3], cost=cost)
+    study.ask()  # without a result
+    points = reader.get("pace", study="rag")["points"]
+    assert [point[1:] for point in points] == [[1, None], [2, 2.0], [3, 2.5]]
+    assert points == sorted(points)

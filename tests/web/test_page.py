@@ -51,6 +51,7 @@ def test_a_study_says_what_is_proven_and_shows_how(site: Site, window: Window, p
     assert page.locator(".gap path.line").count() == 1
     assert page.locator(".gap .asked-label").text_content() == "asked for: 0.3"
     assert page.locator(".rivals > li").count() == 3
+    page.wait_for_selector(".pace path.line", state="attached")
     assert page.locator(".trials tbody tr").count() == 25
     assert page.title() == "support tickets · surepath"
 

@@ -39,6 +39,7 @@ from surepath.web.views import (
     chosen_arcs,
     explain_challengers,
     graph,
+    pace_of,
     page_status,
     scores_of,
     trial,
@@ -401,6 +402,13 @@ def explain(at: Chosen, challengers: Annotated[int, Query(ge=0, le=20)] = 3) -> 
 def cases(at: Chosen) -> Any:
     """List the cases that were played, the hardest first, with the mean and the spread of their totals."""
     return {"cases": plain([one._asdict() for one in at.still().cases])}
+
+
+@reading.get("/pace")
+def pace(at: Chosen) -> Any:
+    """Return how many results came in and what they cost over time: [seconds, trials, spent or null] each."""
+    with at.study.storage.reading(at.study.name) as log:
+        return {"points": pace_of(log)}
 
 
 @reading.get("/forecast")

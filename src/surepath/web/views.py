@@ -27,6 +27,7 @@ MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers an
 OPEN_ARC, RULED_OUT_ARC, EXCLUDED_ARC, KNOWN_ARC = range(4)
 LONGEST_DRAWN_LABEL = 200
 SCANNED = 20_000  # trials that one request with a filter reads
+MOST_PACE_POINTS = 200  # of the results over time
 
 
 def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
@@ -36,7 +37,8 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
     path = np.array(now.best_path, dtype=np.int64)
     beside = {
         "plan": plan_rows(mdp, learner, path),
-        "estimate": float(learner.means[path].sum()),
+        "estimate": float(learner.means[path].sum()) if mdp.scored is None else None,
+        "scored": [stage in mdp.score_stages for stage in range(mdp.horizon)],
         "direction": mdp.direction,
         "options": mdp.n_arcs,
         "plans_log": mdp.log_paths,
@@ -198,7 +200,7 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
         "steps": [str(step) for step in mdp.step_labels or range(mdp.horizon)],
         "named_steps": mdp.step_labels is not None,
         "direction": mdp.direction,
-        "unit": "worth" if in_words(mdp) else "score",
+        "unit": "worth" if in_words(mdp) else "score" if mdp.scored is None else "effect",
         "n_arcs": mdp.n_arcs,
         "nodes": {
             "node": nodes,
@@ -297,6 +299,20 @@ def scores_of(mdp: MDP, log: Reading, stage: int, option: str) -> dict[str, Any]
     rows = (row for row in scanned(log, first, last) if stage < len(row.rewards))
     found = [row.rewards[stage] for row in rows if mdp.action_label(row.path[at]) == option]
     return {"scores": rounded(found), "searched": last - first + 1, "all": first == 1}
+
+
+def pace_of(log: Reading) -> list[list[float | None]]:
+    """Return when results came in and what was spent: [seconds, trials, spent or null] each, of the last SCANNED."""
+    last = log.last_number()
+    first = max(1, last - SCANNED + 1)
+    told = sorted((row for row in scanned(log, first, last) if row.told), key=lambda row: row.told or 0.0)
+    points: list[list[float | None]] = []
+    spent: float | None = None
+    for number, row in enumerate(told, start=first):
+        spent = spent if row.cost is None else (spent or 0.0) + row.cost
+        points.append([row.told, number, spent])
+    step = max(1, len(points) // MOST_PACE_POINTS)
+    return points[::-step][::-1]
 
 
 def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:

@@ -60,7 +60,7 @@ export class Gap {
       return `${i ? `${step}L` : `M${LEFT} ${y(epsilon).toFixed(1)}L`}${x(n).toFixed(1)} ${y(epsilon).toFixed(1)}`;
     }).join("");
     const epsilon = points.at(-1)[2], [end, now] = proven.at(-1);
-    const rises = points.filter((point, i) => this.rose(i)).slice(-40);
+    const rises = points.filter((point, i) => this.rose(i) && x(point[0]) > LEFT + 6).slice(-40);
     const ticksY = ticks(low, high), ticksX = even(last);
     this.cursor = s("line", { class: "cursor", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden" });
     this.spot = s("circle", { class: "spot", r: 4.5, visibility: "hidden" });

@@ -6,6 +6,7 @@ import { card, h, set, setText, throttle } from "./dom.js";
 import { Gap } from "./gap.js";
 import { Graph, legend, zoom } from "./graph.js";
 import { Heat, histogram } from "./heat.js";
+import { Pace } from "./pace.js";
 import { Trials } from "./trials.js";
 import { atMost, count, number, plans, plural, span } from "./words.js";
 
@@ -71,12 +72,16 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   let stages = {};
   async function loadGraph() {
     const found = await get("graph", { ...query, ...stages });
-    graph.load(found);
+    graph.load(status.settled ? found : { ...found, best_path: [] }); // no plan before there is a trial
     if (table) heat.draw(graph);
     set(zoomBox, zoom(found, (first, last) => { stages = { first, last }; loadGraph(); }));
   }
   async function loadGap() {
     gap.load((await get("gap", query)).points);
+  }
+  const paceBox = h("div", { class: "pace" }), pace = new Pace(paceBox);
+  async function loadPace() {
+    pace.load((await get("pace", query)).points);
   }
 
   // What is beside them.
@@ -84,18 +89,18 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   const rivals = h("ol", { class: "rivals" }), rivalNote = h("p", { class: "muted" }), forecast = h("p", {});
   const warnings = h("ul", { class: "warnings" }), warned = card("Warnings", { class: "warned", hidden: true }, warnings);
   const notes = h("ul", { class: "warnings muted" });
-  const workers = h("div", {}), cases = h("tbody", {}), hard = card("Hard cases", { hidden: true }, h("p", { class: "muted" }, "Total beside what the plans that were played score on average."), h("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Table of hard cases" }, h("table", {}, h("thead", {}, h("tr", {}, ["Case", "Trials", "Beside", "Spread"].map((title) => h("th", { scope: "col" }, title)))), cases)));
+  const workers = h("div", {}), cases = h("div", {}), hard = card("Hard cases", { hidden: true }, cases);
   async function loadCases() {
     const found = (await get("cases", query)).cases;
     hard.hidden = !found.length;
-    set(cases, found.slice(0, 20).map((one) => h("tr", {}, h("th", { scope: "row" }, one.case), h("td", { class: "num" }, count(one.trials)), h("td", { class: "num" }, number(one.beside)), h("td", { class: "num" }, one.spread === null ? "–" : number(one.spread)))));
+    set(cases, hardCases(found));
   }
   async function loadRivals() {
     const [found, ahead] = await Promise.all([get("explain", query), get("forecast", query)]);
     const most = Math.max(1e-300, status.epsilon, ...found.rivals.map((rival) => rival.bound));
     set(rivals, found.rivals.map((rival) => challenger(rival, most, status.epsilon)));
     setText(rivalNote, found.rivals.length ? "" : status.certified_gap === null ? "Challengers are named once every option has a score." : "No plan that is left can be better.");
-    setText(forecast, ahead.words || "A forecast comes with the first proven gap.");
+    setText(forecast, ahead.words || (ahead.pending ? "The forecast is being made …" : "A forecast comes with the first proven gap."));
     if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
   }
 
@@ -103,13 +108,15 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   const trials = new Trials(name, trialForm ? (trial) => trialForm.open(trial) : null);
 
   const planned = card("Current plan", {}, plan, total), many = status.best_path.length > MANY_STEPS;
-  const challengers = card("Challengers", {}, h("p", { class: "muted" }, "By how much each may still be better than the current plan, and what it changes. The first is the proven gap."), rivals, rivalNote);
+  const challengers = card("Challengers", {}, h("p", { class: "muted" }, status.round === null
+    ? "By how much each may still be better than the current plan, and what it changes. The first is the proven gap."
+    : "By how much each change may still improve the current plan. Changes add up: the proven gap is that of the best of them together."), rivals, rivalNote);
   set(main, hero, warned,
     card("Options", { class: "wide" }, h("div", { class: "views", role: "group", "aria-label": "How to show the options" }, views), asGraph, heatBox, zoomBox, chosen),
     many ? planned : null,
     h("div", { class: "columns" },
       h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint)), many ? card("Forecast", {}, forecast) : challengers),
-      h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), hard, card("Workers", {}, workers, notes))),
+      h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), card("Spend and pace", {}, paceBox), hard, card("Workers", {}, workers, notes))),
     trials.element);
 
   function show() {
@@ -120,6 +127,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     set(plan, !status.settled ? [] : planTables(status));
     setText(total, !status.settled ? "There is none yet: it begins with the first score." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
     trials.plan = status.best_path;
+    trials.scored = status.scored;
     trialForm?.rest(status.done);
     warned.hidden = !status.warnings.length;
     set(warnings, status.warnings.map((text) => h("li", {}, text)));
@@ -139,8 +147,9 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
   choose(table);
   show();
   const quiet = (work) => () => Promise.resolve(work()).catch(() => {});
-  const later = [throttle(quiet(loadRivals), 2000), throttle(quiet(() => trials.refresh()), 1000), throttle(quiet(loadCases), 5000)];
+  const later = [throttle(quiet(loadRivals), 2000), throttle(quiet(() => trials.refresh()), 1000), throttle(quiet(loadCases), 5000), throttle(quiet(loadPace), 5000)];
   await Promise.all([loadGraph(), loadGap(), loadRivals(), loadCases(), trials.load()]);
+  later.at(-1)();
 
   // Deltas hold absolute numbers, so one that begins at or before what is drawn can be applied; a gap is read anew.
   const reload = throttle(quiet(() => Promise.all([loadGraph(), loadGap()])), 1000);
@@ -158,7 +167,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
       show();
       if (event.arcs && event.since <= graph.graph.change) {
         graph.graph.change = Math.max(graph.graph.change, event.change);
-        if (!graph.update(event.arcs, status.best_path)) reload();
+        if (!graph.update(event.arcs, status.settled ? status.best_path : [])) reload();
         else if (table) heat.draw(graph);
       } else if (event.change > graph.graph.change) reload();
       if (was.change !== status.change) later.forEach((run) => run());
@@ -166,7 +175,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     away: (message) => { set(live, h("span", { class: "dot away" }), message); },
     lost: (error) => { set(live, h("span", { class: "dot away" }), error ? error.message : "no connection; trying again"); },
   });
-  return () => { ending.abort(); graph.close(); gap.close(); };
+  return () => { ending.abort(); graph.close(); gap.close(); pace.close(); };
 }
 
 // How far a study is, in a word.
@@ -176,18 +185,33 @@ export function badge(status) {
 }
 
 export function factsOf(status) {
-  const items = [["Trials", [count(status.settled), status.states.running ? h("small", {}, ` + ${count(status.states.running)} running`) : null]], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)],
-    ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]];
+  const items = [["Trials", [count(status.settled), status.states.running ? h("small", {}, ` + ${count(status.states.running)} running`) : null]], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)], status.round === null ? null : ["Rounds", roundsOf(status.round)],
+    ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]].filter(Boolean);
   return h("dl", { class: "facts" }, items.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
+}
+
+function roundsOf({ number: round, told, size }) {
+  return size ? [count(round), h("small", {}, ` ${count(told)} of ${plural(size, "score")}`)] : `${count(round)} done`;
 }
 
 // The current plan, whole; many steps in several tables beside each other.
 export function planTables(status, marked = () => false) {
+  const whole = status.scored.includes(false); // one score for several steps: none of a step alone
+  const titles = ["Step", "Option", whole ? null : status.worth ? "Worth" : "Score", "Trials"].filter(Boolean);
   const rows = status.plan.map((row) => h("tr", { class: marked(row) ? "marked" : null }, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
-    h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null), h("td", { class: "num" }, row.known ? "known" : count(row.visits))));
+    whole ? null : h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null),
+    h("td", { class: "num" }, row.known ? "known" : count(row.visits))));
   const tables = rows.length > MANY_STEPS ? 3 : 1, size = Math.ceil(rows.length / tables);
   return Array.from({ length: tables }, (_, i) => h("table", { class: "planned" },
-    h("thead", {}, h("tr", {}, ["Step", "Option", status.worth ? "Worth" : "Score", "Trials"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows.slice(i * size, (i + 1) * size))));
+    h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows.slice(i * size, (i + 1) * size))));
+}
+
+// The hardest cases, and the others behind a click.
+function hardCases(found) {
+  const table = (some) => h("table", {}, h("thead", {}, h("tr", {}, ["Case", "Trials", "Against average", "Spread"].map((title) => h("th", { scope: "col" }, title)))),
+    h("tbody", {}, some.map((one) => h("tr", {}, h("th", { scope: "row" }, one.case), h("td", { class: "num" }, count(one.trials)), h("td", { class: "num" }, number(one.beside)), h("td", { class: "num" }, one.spread === null ? "–" : number(one.spread))))));
+  return [h("p", { class: "muted" }, "How far the totals on a case lie from what the plans played there score on average."), table(found.slice(0, 8)),
+    found.length > 8 ? h("details", {}, h("summary", {}, `${plural(found.length - 8, "more case")}`), table(found.slice(8, 200))) : null];
 }
 
 // A challenger as a bar, with a mark where what was asked for lies, and what it changes in one line; opened, step by step.

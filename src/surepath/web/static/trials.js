@@ -8,12 +8,14 @@ const STATES = ["running", "complete", "partial", "failed", "expired", "cancelle
 const LIMIT = 25;
 
 const LONG = 12; // steps beyond which a row shows only where a plan differs from the current one
+const narrow = () => matchMedia("(max-width: 760px)").matches;
 
 export class Trials {
   constructor(name, report) {
     this.name = name;
     this.report = report;
     this.plan = []; // the current one, arc by arc
+    this.scored = []; // which steps have a score of their own
     this.sort = "";
     this.before = [null]; // the pages on the way here
     this.body = h("tbody", {});
@@ -50,7 +52,7 @@ export class Trials {
     const before = this.before.at(-1), turn = this.turn = (this.turn ?? 0) + 1;
     let page;
     try {
-      page = await get("trials", { study: this.name, before, limit: LIMIT, state: this.state.value, text: this.text.value.trim(), sort: this.sort });
+      page = await get("trials", { study: this.name, before, limit: narrow() ? LIMIT / 5 * 2 : LIMIT, state: this.state.value, text: this.text.value.trim(), sort: this.sort });
     } catch (error) {
       if (turn === this.turn) this.note.textContent = error.message;
       return;
@@ -72,10 +74,10 @@ export class Trials {
   }
 
   row(trial) {
-    const steps = Object.entries(trial.plan).map(([step, option], i) => ({ step, option, score: i < trial.rewards.length ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
+    const steps = Object.entries(trial.plan).map(([step, option], i) => ({ step, option, score: i < trial.rewards.length && this.scored[i] !== false ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
     const taken = ({ step, option, score }, named) => h("span", { class: "taken" }, named ? h("span", { class: "muted" }, `${step}: `) : null, option, score === null ? null : h("b", {}, ` ${number(score)}`));
     const joined = (list, named) => list.map((one, i) => [i ? (named ? ", " : " › ") : null, taken(one, named)]).flat();
-    const changed = steps.filter((one) => !one.same), long = steps.length > LONG;
+    const changed = steps.filter((one) => !one.same), long = steps.length > (narrow() ? 3 : LONG);
     const options = !long ? joined(steps) : h("details", {}, h("summary", {}, changed.length ? [`differs in ${plural(changed.length, "step")}: `, joined(changed.slice(0, 3), true), changed.length > 3 ? " …" : null] : "the current plan"), h("p", {}, joined(steps, true)));
     const extra = [trial.cases.length ? `case ${trial.cases.join(", ")}` : null, trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null, trial.cost === null ? null : `cost ${number(trial.cost)}`].filter(Boolean).join(": ");
     return h("tr", { "data-trial": trial.number },
