@@ -63,8 +63,8 @@ def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> N
     assert answers[0] == answers[1]
     with study.storage.reading("rag") as log:
         assert [(action.kind, action.content) for action in log.actions_after(0)] == [
-            ("exclude", "[2, 5]"),
-            ("tighten", "0.15"),
+            ("exclude", [2, 5]),
+            ("tighten", 0.15),
         ]
         assert (log.last_number(), len(log.queue(9))) == (21, 1)
 
