@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from surepath import families, simulate, theory
+from surepath import MDP, families, simulate, theory
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SettingError
 from surepath.model.files import save_problem
@@ -188,3 +188,13 @@ def test_show_says_that_the_noise_is_not_declared(tmp_path: Path) -> None:
     assert "sigma  2 at most, half of the declared range; a study learns within it" in answer.stdout
     file.write_text(problem(low=0, high=4, edges=MEANS))  # a learner never sees means, so they change nothing
     assert json.loads(CliRunner().invoke(app, ["show", str(file), "--json"]).stdout)["noise_learned"] is True
+
+
+def test_steps_are_counted_from_one_and_the_curve_names_its_learner(tmp_path: Path) -> None:
+    file = tmp_path / "end.json"
+    MDP.from_steps({"x": ["a", "b"], "y": ["c", "d"]}, scores="end", structure="additive", sigma=0.1).save(file)
+    shown = shell("show", str(file), folder=tmp_path).stdout
+    assert "step 1 (x)" in shown
+    assert "step 2 (y)" in shown
+    options = ("--epsilon", "0.5", "--delta", "0.1", "--worlds", "2", "--seconds", "0")
+    assert "What Rounds needs for each epsilon:" in shell("estimate", str(file), *options, folder=tmp_path).stdout

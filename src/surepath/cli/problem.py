@@ -300,16 +300,12 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
     return out
 
 
-def step_heading(mdp: MDP, stage: int) -> str:
-    """Return the heading of a step: its number, and its name where it has one."""
-    return f"step {stage}" if mdp.step_labels is None else f"step {stage} ({shown(mdp.step_labels[stage])})"
-
-
 def drawing(mdp: MDP) -> list[str]:
     """Return the graph in text: stage by stage, each state with its actions and where they lead."""
     out = []
     for h in range(mdp.horizon):
-        out.append(step_heading(mdp, h))
+        name = "" if mdp.step_labels is None else f" ({shown(mdp.step_labels[h])})"
+        out.append(f"step {h + 1}{name}")
         for node in range(int(mdp.stage_node[h]), int(mdp.stage_node[h + 1])):
             out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
@@ -470,7 +466,7 @@ def print_bound(answer: Summary, problem: str) -> None:
         for arc in top:
             data = arc_data(answer, arc)
             listing.add_row(
-                str(data["stage"]),
+                str(data["stage"] + 1),
                 escape(shown(data["state"])),
                 escape(shown(data["action"])),
                 f"{data['deterministic_return_gap']:.4g}",
