@@ -155,7 +155,7 @@ def fused(instance: Instance, spec: dict[str, Any], episodes: int = 200_000) -> 
 def as_n_grows() -> None:
     """Print the microseconds an episode on random graphs of N arcs, once all arcs are visited and while some are not.
 
-    Without eliminations an episode is one pass. With them it is little more, because the slack leaves few episodes in
+    Without eliminations an episode is one pass. With them it is little more, because slack.py leaves few episodes in
     which arcs must be judged; while arcs are unvisited it leaves none out, and an episode takes several passes.
     """
     print(

@@ -49,7 +49,7 @@ def test_lean_rules_play_the_same_in_both_parts(spec: dict[str, Any], monkeypatc
 # The short way: many episodes between two looks decide the same as single steps, which never take it ------------------
 
 WIDE: dict[str, Any] = {"sampling": "max-diameter"}
-RUNNERS: list[tuple[Any, dict[str, Any]]] = [
+SPRINTERS: list[tuple[Any, dict[str, Any]]] = [
     (EPRL, {**WIDE, "elimination": "none"}),
     (EPRL, {**WIDE, "elimination": "return"}),
     (EPRL, {**WIDE, "elimination": "value"}),
@@ -61,12 +61,12 @@ RUNNERS: list[tuple[Any, dict[str, Any]]] = [
     (BPIUCRL, {"preset": "experiment"}),
     (BPIUCRL, {"preset": "experiment", "elimination": "none"}),
 ]
-NAMES = ["-".join([cls.__name__, *map(str, options.values())]) for cls, options in RUNNERS]
+NAMES = ["-".join([cls.__name__, *map(str, options.values())]) for cls, options in SPRINTERS]
 GRID = np.array([0.1, 0.5, 0.2])
 
 
-@pytest.mark.parametrize(("cls", "options"), RUNNERS, ids=NAMES)
-def test_a_run_decides_the_same_as_steps(cls: Any, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("cls", "options"), SPRINTERS, ids=NAMES)
+def test_a_sprint_decides_the_same_as_steps(cls: Any, options: dict[str, Any]) -> None:
     """Every epsilon of a fused run against a run of its own in steps; Gaussian rewards, drawn ahead, and others."""
     settled = eliminated = 0
     for seed in range(16):

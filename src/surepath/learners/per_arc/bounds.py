@@ -20,8 +20,9 @@ from surepath.learners.widths import UNIT, base_width, origin_of
 # origin     of an arc: its first gain. SUMS adds up gain - origin, numbers of the size of the noise, so a million gains
 #            near 1e9 are added without loss. Where the first gain lies within 64 sigma of 0 nothing can be lost, and
 #            the origin is 0: ordinary rewards are added up as they are, and equal means stay equal.
-# reference  of a stage: the number nearest to 0 among the centres of its arcs (origins, known gains), 0 when they
-#            lie on both sides. Bounds are relative to it: each path has one arc a stage, so all values shift alike.
+# reference  of a stage: the number nearest to 0 among the centres of its arcs (origins, known gains), 0 when they lie
+# on
+#            both sides. Bounds are relative to it: each path has one arc of each stage, so all values shift alike.
 #
 # A reference moves only when a new arc would be further from it than from 0; then the bounds of its stage are written
 # again. The widths called `empirical` are made for rewards near 0 and keep the reference 0.
@@ -97,6 +98,7 @@ def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
         if known[e] or visits[e] > 0:
             arc[at.BASE, e] = arc[at.CENTRE, e] - reference
             write_bounds(rules, state, e)
+            state.flag[at.APART, e] = known[e] or arc[at.ORIGIN, e] != 0.0 or arc[at.BASE, e] != 0.0
         elif reference < np.inf:
             arc[at.BASE, e] = 0.0 - reference
     forget_measures(state)
@@ -110,6 +112,7 @@ def find_origin(graph: Layers, rules: Rules, state: State, h: int, e: np.uint64,
     arc[at.ORIGIN, e] = centre
     arc[at.CENTRE, e] = centre
     arc[at.BASE, e] = centre - state.stage[at.REFERENCE, h]
+    state.flag[at.APART, e] = centre != 0.0 or arc[at.BASE, e] != 0.0
     if abs(arc[at.BASE, e]) > abs(centre):
         refer(graph, rules, state, h)
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from surepath._checks import FloatArray
+from surepath._checks import FloatArray, IntArray
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.sweeps import Layers
 from surepath.learners.per_arc import state as at
@@ -70,17 +70,51 @@ def is_clear(stage: FloatArray, real: FloatArray) -> bool:
 @folded_kernel
 def measure(state: State) -> bool:
     """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
-    tally = state.tally
-    t = tally[at.EPISODES]
+    pays = measuring_pays(state.tally, state.tally[at.EPISODES], 2, 16)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+    return pays
+
+
+@folded_kernel
+def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
+    """Return whether to measure in episode t: not for `rest` episodes where it has lasted fewer than `least`."""
     if t < tally[at.EAGER]:
         return False
-    pays = t - tally[at.MEASURED] != 1  # it has lasted; 0: the other rule has just measured
+    lasted = t - tally[at.MEASURED]
+    pays = lasted == 0 or lasted >= least  # 0: the other rule has just measured
     if pays:
         tally[at.MEASURED] = t
-        start_over(state.arc, state.stage, state.real)
     else:
-        tally[at.EAGER] = t + 16
+        tally[at.EAGER] = t + rest
     return bool(pays)
+
+
+@inner_kernel
+def measure_or_pause(rules: Rules, state: State, t: int, every: int) -> bool:
+    """Measure in a sprint, FLOOR being up to date and nothing to remove, or take no notes for a while; return which.
+
+    The seldomer arcs are judged, the longer a measurement must last to cost less than judging them.
+    """
+    least = 2 if rules.by_return == 1 else 4 * min(every, 1000) ** 2
+    pays = measuring_pays(state.tally, t, least, 8 * least)
+    if pays:
+        start_over(state.arc, state.stage, state.real)
+        state.real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
+    elif rules.by_return == 0:
+        note_nothing(state)
+    return pays
+
+
+@folded_kernel
+def note_nothing(state: State) -> None:
+    """Forget what is left of any slack, and take no notes until `start_over`: no move is more than its stage allows."""
+    for h in range(state.stage.shape[1]):
+        state.stage[at.FALLEN, h] = np.inf
+        state.stage[at.RISEN, h] = np.inf
+    state.real[at.RETURN_SLACK] = -1.0
+    state.real[at.VALUE_SLACK] = -np.inf
+    state.real[at.FLOOR_SEEN] = np.inf
 
 
 @inner_kernel
@@ -176,9 +210,8 @@ def refresh_passable(graph: Layers, rules: Rules, state: State) -> None:
 def mark_by_value(graph: Layers, state: State) -> bool:
     """Mark the active arcs that the statistics so far rule out; return whether there are any."""
     survey(graph, state)
-    stage, slack = state.stage, np.inf
-    for h in range(stage.shape[1]):
-        slack = min(slack, stage[at.CLEAR, h])
+    stage = state.stage
+    slack = least_clear(stage)
     if slack < 0.0:
         best, floor, top = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE], state.arc[at.TOP]
         safe_best(graph, state, top, best)
@@ -187,12 +220,28 @@ def mark_by_value(graph: Layers, state: State) -> bool:
             for e in range(graph.first[i], graph.first[i + 1]):
                 value = safe_upper(state, e, top[e]) + best[graph.target[e]]
                 state.flag[at.MARKED, e] = state.flag[at.ACTIVE, e] and value < floor[i]
-    state.real[at.VALUE_SLACK] = -np.inf
     if measure(state):
-        for h in range(stage.shape[1]):
-            stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
-        state.real[at.VALUE_SLACK] = slack
+        keep_clear(stage, state.real, slack)
+    else:
+        state.real[at.VALUE_SLACK] = -np.inf
     return bool(slack < 0.0)
+
+
+@folded_kernel
+def least_clear(stage: FloatArray) -> float:
+    """Find the least by which an active arc clears its state."""
+    slack = np.inf
+    for h in range(stage.shape[1]):
+        slack = min(slack, stage[at.CLEAR, h])
+    return slack
+
+
+@folded_kernel
+def keep_clear(stage: FloatArray, real: FloatArray, slack: float) -> None:
+    """Store the slack that `survey` has found, for later moves of the bounds to use up."""
+    for h in range(stage.shape[1]):
+        stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
+    real[at.VALUE_SLACK] = slack
 
 
 @inner_kernel
@@ -335,6 +384,9 @@ ELIMINATION = ("return", "value", "both", "none")
 SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
 EVERY_EPISODE, EVERY_SA, END_OF_PERIOD = range(3)  # places in SCHEDULES; kernels take any other for geometric
 
+_mark, _by_value, _by_return = mark_by_value, eliminate_by_value, eliminate_by_return
+_value_passes = share_passes
+
 
 @inner_kernel
 def ends_period(state: State) -> bool:
@@ -371,7 +423,7 @@ def mark(graph: Layers, rules: Rules, state: State, full: int | None) -> bool:
     """Apply the value rule to the statistics before this episode; return whether it marks anything."""
     marked = False
     if full is not None and rules.by_value == 1 and not is_clear(state.stage, state.real):
-        marked = mark_by_value(graph, state)
+        marked = _mark(graph, state)
     return marked
 
 
@@ -389,13 +441,13 @@ def eliminate(
     for by_return in range(2):
         if by_return == 0:
             if full is not None and marked:
-                removed += eliminate_by_value(graph, rules, state)
+                removed += _by_value(graph, rules, state)
             if rules.sequential == 0:
                 continue  # both rules first, then what follows from them
         elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
             if full is not None and rules.by_value == 1:
-                share_passes(graph, state)
-            removed += eliminate_by_return(graph, rules, state)
+                _value_passes(graph, state)
+            removed += _by_return(graph, rules, state)
         if removed > 0:
             refresh_passable(graph, rules, state)
             state.real[at.RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

@@ -34,9 +34,10 @@ N_ARC = 11
 VISITS, INFINITE, FLOW_LEFT = range(3)
 # INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  FLOW_LEFT: flow of the cover still to play.
 
-# Rows of State.flag, bool [5, N].
-IS_KNOWN, ACTIVE, PASSABLE, STARTED, MARKED = range(5)
+# Rows of State.flag, bool [6, N].
+IS_KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, APART = range(6)
 # PASSABLE: on a path of an active policy.  STARTED: active when the period began.  MARKED: to go by the value rule.
+# APART: known, or with an origin or a base that is not 0.
 
 # Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (FROM_START: from the start to it).
 BEST, FROM_START, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
@@ -47,8 +48,9 @@ BEST, FROM_START, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
 # Rows of State.path, int [2, H], and of State.stage, float [6, H].
 PATH, ADVICE = range(2)
 GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN, REFERENCE = range(6)
-# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged.  CLEAR: least by which an
-# active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same when arcs were last judged.
+# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged; infinite while no notes are
+# taken.  CLEAR: least by which an active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same
+# when arcs were last judged.
 # REFERENCE: what bounds of the stage are relative to; infinite while there is nothing to refer to.
 
 # Places in State.tally, int.
@@ -122,7 +124,7 @@ class State(NamedTuple):
 
     arc: FloatArray  # [N_ARC, N]
     number: IntArray  # [3, N]
-    flag: BoolArray  # [5, N]
+    flag: BoolArray  # [6, N]
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
     path: IntArray  # [2, H]
@@ -146,7 +148,7 @@ def new_state(
     state = State(
         arc=np.zeros((N_ARC, n)),
         number=np.zeros((3, n), dtype=np.int64),
-        flag=np.zeros((5, n), dtype=np.bool_),
+        flag=np.zeros((6, n), dtype=np.bool_),
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
         path=np.zeros((2, horizon), dtype=np.int64),
