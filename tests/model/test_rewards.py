@@ -28,7 +28,6 @@ LAWS: dict[str, tuple[Law, list[float], list[float]]] = {
     "beta": (Bounded(-1, 3, [0.0, 2.5]), [0.0, 2.5], [2.0, 2.0]),
     "beta at its ends": (Bounded(0, 1, [0.0, 1.0]), [0.0, 1.0], [0.5, 0.5]),
     "uniform": (Bounded(0, [1, 4], [0.2, 3.0], sampler="uniform"), [0.2, 3.0], [0.5, 2.0]),
-    "table": (Bounded(0, 9, sampler="table", tables=[[1, 2], [0, 0, 9]]), [1.5, 3.0], [4.5, 4.5]),
     "empirical": (Empirical([[1, 2, 6], [5]]), [3.0, 5.0], [2.5, 0.0]),
 }
 
@@ -117,10 +116,8 @@ BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Bernoulli([0.5, 1.5]), "Bernoulli means must lie in [0, 1]; option 1 of step 0 (state"),
     (lambda: Bounded(1, 0), "low must not exceed high; option 0"),
     (lambda: Bounded(0, 1, [0.5, 2]), "means must lie in [0, 1]; option 1"),
-    (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta", "uniform" or "table", not \'normal\''),
+    (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta" or "uniform", not \'normal\''),
     (lambda: Bounded(0, 1, concentration=0), "concentration must be positive, not 0"),
-    (lambda: Bounded(0, 1, sampler="table"), 'sampler "table" needs tables, one sequence of values per arc'),
-    (lambda: Bounded(0, 1, sampler="table", tables=[[0], [2]]), "table values must lie in [0, 1]; option 1"),
     (lambda: Empirical([[1]]), "tables must have one sequence per arc, 2; got 1"),
     (
         lambda: Empirical([[1], []]),

@@ -121,11 +121,11 @@ def read_rows(rows: Any, place: Callable[[int], str] = lambda i: f"row {i + 1}")
         ends.append((fields.get("state"), fields.get("next_state")))
     if not edges:
         raise ProblemError("the edge table is empty; a problem needs at least one edge")
-    check_together(edges, ends)
+    _check_together(edges, ends)
     return edges
 
 
-def check_together(edges: Sequence[Edge], ends: Iterable[tuple[Any, Any]]) -> None:
+def _check_together(edges: Sequence[Edge], ends: Iterable[tuple[Any, Any]]) -> None:
     """Refuse edges that contradict each other; `ends` holds the two states of each edge as they were written.
 
     A state called 1 in one row and "1" in another would be two values under one name.
@@ -146,7 +146,7 @@ def check_together(edges: Sequence[Edge], ends: Iterable[tuple[Any, Any]]) -> No
         raise ProblemError(f"{bare} has no `stage` while {staged.place} has one; give every row a `stage` or none")
 
 
-def check_numbers(edge: Edge) -> None:
+def _check_numbers(edge: Edge) -> None:
     """Refuse numbers of an edge that are too large to add up or contradict each other."""
     large = next((what for what in NUMBERS if abs(getattr(edge, what)) > LARGEST), None)
     if large is not None:
@@ -217,7 +217,7 @@ def _edge(fields: Mapping[str, Any], place: str) -> Edge:
         **{what: _number(what, fields[what], place) for what in NUMBERS if what in fields},
     )
     if any(what in fields for what in NUMBERS):
-        check_numbers(edge)
+        _check_numbers(edge)
     return edge
 
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from surepath._checks import FloatArray, check_delta, check_epsilon, repeated, shortened, suggest
 from surepath.errors import NoiseError, ProblemError, SettingError
-from surepath.model.edges import NUMBERS, STAGES, Edge, build, check_numbers, check_together, read_rows
+from surepath.model.edges import STAGES, Edge, build, read_rows
 from surepath.model.mdp import MDP
 from surepath.model.steps import from_steps
 from surepath.model.text_files import (
@@ -234,21 +234,12 @@ _NAMES = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", BETA: "beta", UNIFORM: "
 
 
 def _edges(models: Sequence[EdgeModel], default_range: tuple[float, float] | None) -> list[Edge]:
-    """Turn the edges of a JSON file into checked ones; the default range is for those to learn that have none.
-
-    The schema has seen to names, types and finiteness; what is left is what it cannot say.
-    """
-    edges = []
-    for i, model in enumerate(models):
-        numbers = {what: value for what in NUMBERS if (value := getattr(model, what)) is not None}
-        if default_range and not numbers.keys() & {"known", "low", "high"}:
-            numbers["low"], numbers["high"] = default_range
-        ahead = None if model.next_state is None else str(model.next_state)
-        edge = Edge(f"edges[{i}]", model.stage, str(model.state), str(model.action), ahead, **numbers)
-        check_numbers(edge)
-        edges.append(edge)
-    check_together(edges, [(model.state, model.next_state) for model in models])
-    return edges
+    """Turn the edges of a JSON file into checked ones; the default range is for those to learn that have none."""
+    rows = [model.model_dump(exclude_none=True, exclude={"about"}) for model in models]
+    for row in rows:
+        if default_range and not row.keys() & {"known", "low", "high"}:
+            row["low"], row["high"] = default_range
+    return read_rows(rows, lambda i: f"edges[{i}]")
 
 
 def _problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class MDP:
         self.horizon = len(self.stage_node) - 1
         self.n_nodes = len(self.node_state)
         self.n_arcs = len(self.target)
-        self.step_labels = check_step_labels(step_labels, self.horizon, ProblemError)
+        self.step_labels = check_step_labels(step_labels, self.horizon)
         self.cost = _frozen_floats(check_costs(cost, self.n_arcs))
         self.cost_weight = check_weight(cost_weight, self.cost)
         self.plans = None if plans is None else _checked_plans(plans, self.horizon, self.n_arcs)
@@ -342,7 +342,7 @@ class MDP:
             >>> mdp.price([1])
             2.0
         """
-        return MDP(**{**self._fields(), "cost": check_costs(cost, self.n_arcs), "cost_weight": cost_weight})
+        return MDP(**{**self._fields(), "cost": cost, "cost_weight": cost_weight})
 
     def with_blocks(self, scored: Sequence[int]) -> MDP:
         """Build the same problem with effects that add up and scores at these stages alone; see `scored`."""

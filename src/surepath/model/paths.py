@@ -156,48 +156,45 @@ def even_flow(mdp: MDP) -> FloatArray:
 # is told and kept is the score alone; the shift is made where a learner takes it in.
 
 
-def check_costs(costs: Any, n_arcs: int, error: type[SurepathError] = ProblemError) -> FloatArray | None:
+def check_costs(costs: Any, n_arcs: int) -> FloatArray | None:
     """Return the cost of each arc, float [N]; None where nothing costs anything."""
     if costs is None:
         return None
-    array = np.asarray(per_arc("cost", costs, n_arcs, error=error), dtype=np.float64)
-    bad = np.flatnonzero(~((array >= 0) & (array <= LARGEST)))
-    if bad.size:
-        raise error(f"a cost is a number of at least 0, not {array[bad[0]]:g}")
-    return array.copy() if array.any() else None
+    array = per_arc("cost", costs, n_arcs, error=ProblemError)
+    if array.min() < 0:
+        raise ProblemError(f"a cost is a number of at least 0, not {array.min():g}")
+    return array if array.any() else None
 
 
-def check_weight(weight: Any, cost: FloatArray | None, error: type[SurepathError] = ProblemError) -> float:
+def check_weight(weight: Any, cost: FloatArray | None) -> float:
     """Return the weight of costs in a plan's worth: at least 0, and 0 where nothing costs anything."""
-    number = real("cost_weight", weight, error=error)
-    if not 0 <= number <= LARGEST:
-        raise error(f"cost_weight says what one unit of cost takes from the score: at least 0, not {number:g}")
+    number = real("cost_weight", weight, error=ProblemError)
+    if number < 0:
+        raise ProblemError(f"cost_weight says what one unit of cost takes from the score: at least 0, not {number:g}")
     if number > 0 and cost is None:
-        raise error(f"cost_weight is {number:g}, but no option has a cost")
+        raise ProblemError(f"cost_weight is {number:g}, but no option has a cost")
     if cost is not None and number * float(cost.max()) > LARGEST:
-        raise error(f"cost_weight times a cost must lie within {LARGEST:g} of 0")
+        raise ProblemError(f"cost_weight times a cost must lie within {LARGEST:g} of 0")
     return number
 
 
-def step_costs(
-    costs: Any, named: Mapping[str, tuple[str, ...]], error: type[SurepathError] = ProblemError
-) -> dict[str, dict[str, float]]:
+def step_costs(costs: Any, named: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:
     """Read {step: {option: cost}} or {step: cost}; what is not named costs nothing."""
     if not isinstance(costs, Mapping):
-        raise error(f"costs must be a mapping {{step: {{option: cost}}}}, not {costs!r}")
+        raise ProblemError(f"costs must be a mapping {{step: {{option: cost}}}}, not {costs!r}")
     found: dict[str, dict[str, float]] = {}
     for step, own in costs.items():
         if step not in named:
-            raise error(f"costs names no step {step!r}{suggest(str(step), list(named))}")
+            raise ProblemError(f"costs names no step {step!r}{suggest(str(step), list(named))}")
         options = set(named[step])
         table = own if isinstance(own, Mapping) else dict.fromkeys(named[step], own)
         found[step] = {}
         for option, cost in table.items():
             if str(option) not in options:
-                raise error(f"step {step!r} has no option {str(option)!r}{suggest(str(option), named[step])}")
-            number = real(f"the cost of {step}={option}", cost, error=error)
-            if not 0 <= number <= LARGEST:
-                raise error(f"the cost of {step}={option} must be a number of at least 0, not {number:g}")
+                raise ProblemError(f"step {step!r} has no option {str(option)!r}{suggest(str(option), named[step])}")
+            number = real(f"the cost of {step}={option}", cost, error=ProblemError)
+            if number < 0:
+                raise ProblemError(f"the cost of {step}={option} must be a number of at least 0, not {number:g}")
             found[step][str(option)] = number
     return found
 
@@ -244,20 +241,20 @@ def step_in_words(mdp: MDP, stage: int) -> str:
     return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
 
 
-def check_step_labels(labels: Any, horizon: int, error: type[SurepathError]) -> tuple[str, ...] | None:
+def check_step_labels(labels: Any, horizon: int) -> tuple[str, ...] | None:
     """Check the names of the steps: one each, text, none empty, none twice."""
     if labels is None:
         return None
     if isinstance(labels, str) or not isinstance(labels, (list, tuple)):
-        raise error(f"the names of steps must be a list of texts, not {labels!r}")
+        raise ProblemError(f"the names of steps must be a list of texts, not {labels!r}")
     for label in labels:
         if not isinstance(label, str) or not label:
-            raise error(f"the name of a step must be text and not empty, not {label!r}")
+            raise ProblemError(f"the name of a step must be text and not empty, not {label!r}")
     if len(labels) != horizon:
-        raise error(f"there are {horizon} steps but {len(labels)} names of steps; give one per step")
+        raise ProblemError(f"there are {horizon} steps but {len(labels)} names of steps; give one per step")
     twice = repeated(labels)
     if twice is not None:
-        raise error(f"two steps are both called {twice!r}; names of steps differ")
+        raise ProblemError(f"two steps are both called {twice!r}; names of steps differ")
     return tuple(str(label) for label in labels)
 
 

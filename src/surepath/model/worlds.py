@@ -20,6 +20,7 @@ from surepath._checks import (
     check_sigma,
     frozen,
     per_arc,
+    positive,
     read_numbers,
     real,
     shortened,
@@ -129,10 +130,9 @@ class Bounded(Law):
     Args:
         low, high: The range, numbers or one per arc.
         means: Mean of each arc; the middle of the range by default.
-        sampler: How rewards are drawn: "beta" (a beta law on the range with the given mean and `concentration`),
-            "uniform" (the widest uniform law around the mean that fits), or "table" (with `tables`).
+        sampler: How rewards are drawn: "beta" (a beta law on the range with the given mean and `concentration`)
+            or "uniform" (the widest uniform law around the mean that fits).
         concentration: a + b of the beta law.
-        tables: For "table": one sequence of equally likely values per arc.
     """
 
     def __init__(
@@ -143,39 +143,28 @@ class Bounded(Law):
         *,
         sampler: str = "beta",
         concentration: float = 4.0,
-        tables: Sequence[ArrayLike] | None = None,
     ) -> None:
         self.low, self.high, self.means = low, high, means
-        self.sampler, self.concentration, self.tables = sampler, concentration, tables
+        self.sampler, self.concentration = sampler, concentration
 
     def bind(self, mdp: MDP) -> ArcLaws:
-        if self.sampler not in ("beta", "uniform", "table"):
-            raise ProblemError(f'sampler must be "beta", "uniform" or "table", not {self.sampler!r}')
+        if self.sampler not in ("beta", "uniform"):
+            raise ProblemError(f'sampler must be "beta" or "uniform", not {self.sampler!r}')
         low, high = on_arcs("low", self.low, mdp), on_arcs("high", self.high, mdp)
         bad = np.flatnonzero(low > high)
         if bad.size:
             raise ProblemError(f"low must not exceed high; {mdp.describe_arc(int(bad[0]))} breaks this")
-        if self.sampler == "table":
-            if self.tables is None:
-                raise ProblemError('sampler "table" needs tables, one sequence of values per arc')
-            if self.means is not None:
-                raise ProblemError('sampler "table" takes its means from the tables; leave means out')
-            bound = _table_bound(self.tables, mdp)
-            _inside("table values", bound.low, low, high, mdp)
-            _inside("table values", bound.high, low, high, mdp)
+        means = (low + high) / 2 if self.means is None else on_arcs("means", self.means, mdp)
+        _inside("means", means, low, high, mdp)
+        bound = ArcLaws(means, (high - low) / 2, BETA if self.sampler == "beta" else UNIFORM)
+        if self.sampler == "uniform":
+            half = np.minimum(means - low, high - means)
+            bound.a, bound.b = means - half, means + half
         else:
-            means = (low + high) / 2 if self.means is None else on_arcs("means", self.means, mdp)
-            _inside("means", means, low, high, mdp)
-            bound = ArcLaws(means, (high - low) / 2, BETA if self.sampler == "beta" else UNIFORM)
-            if self.sampler == "uniform":
-                half = np.minimum(means - low, high - means)
-                bound.a, bound.b = means - half, means + half
-            else:
-                if real("concentration", self.concentration, error=ProblemError) <= 0:
-                    raise ProblemError(f"concentration must be positive, not {self.concentration!r}")
-                share = np.where(high > low, (means - low) / np.where(high > low, high - low, 1.0), 0.5)
-                bound.a, bound.b = share * self.concentration, (1 - share) * self.concentration
-        bound.low, bound.high, bound.sigma = low, high, (high - low) / 2
+            concentration = positive("concentration", self.concentration, error=ProblemError)
+            share = np.where(high > low, (means - low) / np.where(high > low, high - low, 1.0), 0.5)
+            bound.a, bound.b = share * concentration, (1 - share) * concentration
+        bound.low, bound.high = low, high
         return bound
 
 
@@ -186,7 +175,27 @@ class Empirical(Law):
         self.tables = tables
 
     def bind(self, mdp: MDP) -> ArcLaws:
-        return _table_bound(self.tables, mdp)
+        count = len(self.tables) if isinstance(self.tables, (Sequence, np.ndarray)) else repr(self.tables)
+        if count != mdp.n_arcs:
+            raise ProblemError(f"tables must have one sequence per arc, {mdp.n_arcs}; got {count}")
+        rows = []
+        for arc, row in enumerate(self.tables):
+            try:
+                values = np.atleast_1d(read_numbers(row))
+            except NotNumbersError:
+                values = np.zeros(0)
+            if values.ndim != 1 or not values.size or not (np.abs(values) <= LARGEST).all():
+                raise ProblemError(
+                    f"the table of {mdp.describe_arc(arc)} must be a non-empty row of finite numbers "
+                    f"within {LARGEST:g} of 0; got {row!r}"
+                )
+            rows.append(values)
+        low, high = np.array([r.min() for r in rows]), np.array([r.max() for r in rows])
+        bound = ArcLaws(np.array([r.mean() for r in rows]), (high - low) / 2, TABLE)
+        bound.low, bound.high = low, high
+        bound.table_first = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
+        bound.table = np.concatenate(rows)
+        return bound
 
 
 class Drawn(Law):
@@ -234,30 +243,6 @@ class Shared(Law):
             bound.table[bound.table_first[arc] : bound.table_first[arc + 1]].sort()
         bound.loading, bound.carry = loading, carry
         return bound
-
-
-def _table_bound(tables: Sequence[Any], mdp: MDP) -> ArcLaws:
-    count = len(tables) if isinstance(tables, (Sequence, np.ndarray)) else repr(tables)
-    if count != mdp.n_arcs:
-        raise ProblemError(f"tables must have one sequence per arc, {mdp.n_arcs}; got {count}")
-    rows = []
-    for arc, row in enumerate(tables):
-        try:
-            values = np.atleast_1d(read_numbers(row))
-        except NotNumbersError:
-            values = np.zeros(0)
-        if values.ndim != 1 or not values.size or not (np.abs(values) <= LARGEST).all():
-            raise ProblemError(
-                f"the table of {mdp.describe_arc(arc)} must be a non-empty row of finite numbers "
-                f"within {LARGEST:g} of 0; got {row!r}"
-            )
-        rows.append(values)
-    low, high = np.array([r.min() for r in rows]), np.array([r.max() for r in rows])
-    bound = ArcLaws(np.array([r.mean() for r in rows]), (high - low) / 2, TABLE)
-    bound.low, bound.high = low, high
-    bound.table_first = np.concatenate([[0], np.cumsum([len(r) for r in rows])]).astype(np.int64)
-    bound.table = np.concatenate(rows)
-    return bound
 
 
 def _inside(what: str, value: FloatArray, low: FloatArray, high: FloatArray, mdp: MDP) -> None:
@@ -435,17 +420,8 @@ class Instance:
         """Return the SHA-256 of the graph and of the laws' numbers."""
         digest = hashlib.sha256(self.mdp.content_hash.encode())
         law = self.law
-        for array in (
-            law.kind,
-            law.mean,
-            law.sigma,
-            law.low,
-            law.high,
-            law.a,
-            law.b,
-            law.table_first,
-            law.table,
-        ):
+        numbers = (law.mean, law.sigma, law.low, law.high, law.a, law.b)
+        for array in (law.kind, *numbers, law.table_first, law.table):
             digest.update(np.ascontiguousarray(array).tobytes())
         if law.loading is not None:
             digest.update(law.loading.tobytes() + np.float64(law.carry).tobytes())

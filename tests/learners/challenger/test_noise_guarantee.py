@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, simulate
+from surepath import MDP, Bernoulli, Bounded, Challenger, Empirical, Gaussian, Instance, simulate
 from tests.learners.rates import DELTAS, is_above
 
 pytestmark = pytest.mark.guarantee
@@ -22,7 +22,7 @@ def options(stages: int, actions: int, ranged: bool = True) -> MDP:
 
 
 def tables(*rows: list[float]) -> Instance:
-    return Instance(options(1, len(rows)), Bounded(0, 1, sampler="table", tables=rows))
+    return Instance(options(1, len(rows)), Empirical(rows))
 
 
 # Every wrong path lies just outside epsilon: (instance, epsilon).
@@ -51,7 +51,7 @@ def one_choice(known: float, row: list[float], stages: int = 60) -> Instance:
     known_score = np.append([known, np.nan], np.zeros(stages - 1))
     limits = np.zeros(stages + 1), np.ones(stages + 1)
     mdp = MDP(**fields, known=known_score, reward_range=limits)
-    return Instance(mdp, Bounded(0, 1, sampler="table", tables=[[known], row, *[[0.0]] * (stages - 1)]))
+    return Instance(mdp, Empirical([[known], row, *[[0.0]] * (stages - 1)]))
 
 
 def wrong(instance: Instance, epsilon: float, delta: float, runs: int, **settings: Any) -> int:

@@ -73,7 +73,7 @@ BAD_JSON: list[tuple[str, str]] = [
         problem(edges=[MEAN], law="beta", low=0, high=1, sigma=0.1),
         'p: scores drawn by the law "beta" have a sub-Gaussian factor of up to 0.5 at option',
     ),
-    (problem(edges=[MEAN], low=0, high=1, concentration=-1), "p: concentration must be positive, not -1.0"),
+    (problem(edges=[MEAN], low=0, high=1, concentration=-1), "p: concentration must be positive, not -1"),
 ]
 
 
