@@ -322,6 +322,17 @@ def test_trials_are_sorted_and_exported(site: Site, window: Window, place: str, 
     assert len((tmp_path / "log.csv").read_text().splitlines()) == 1 + len(Study.load(place, "support tickets"))
 
 
+def test_steps_that_are_called_by_numbers_keep_their_order(site: Site, window: Window, place: str) -> None:
+    mdp = MDP.from_steps({"20": ["a"], "10": ["b", "c"]}, sigma=0.1)
+    study = Study.create(mdp, place, "numbers", epsilon=0.1, delta=0.1)
+    study.tell(study.ask(), [0.25, 0.5])
+    page = window.open(site, "numbers")
+    assert text(page, ".trials tbody .plan").startswith("a 0.25 ›")
+    page.click("text=Ask for the next trial")
+    page.wait_for_selector(".entry input")
+    assert page.locator(".entry tbody th").all_inner_texts() == ["20", "10"]
+
+
 APART = """() => {
   const boxes = [...document.querySelectorAll('.heat .cell, .heat h3')].map((one) => one.getBoundingClientRect());
   const aside = (a, b) => a.left >= b.right - 1 || b.left >= a.right - 1;
