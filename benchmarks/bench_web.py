@@ -272,7 +272,7 @@ def main(arguments: list[str] | None = None) -> None:
             process.wait()
         others = optuna_rate(folder, wanted.clients, wanted.seconds)
         if not others:
-            print("Optuna's gRPC storage proxy: its packages (grpcio, protobuf) are missing and cannot be installed")
+            print("Optuna's gRPC proxy: not measured; its packages cannot be installed, or it answered nobody")
             return
         show("Optuna, gRPC", wanted.seconds, others)
         record("Optuna's gRPC proxy, asked and told, a second", len(others) / wanted.seconds, "a second")

@@ -48,7 +48,8 @@ class Served:
         self.refused = 0
         self._ended, self._lock = threading.Event(), threading.Lock()
         self.start()
-        self._workers = [threading.Thread(target=self._work, args=(seed,)) for seed in range(WORKERS)]
+        # Daemons: one that waits for a server that is gone ends with the program, not ten minutes later.
+        self._workers = [threading.Thread(target=self._work, args=(seed,), daemon=True) for seed in range(WORKERS)]
         for one in self._workers:
             one.start()
 
@@ -95,9 +96,12 @@ class Served:
     def finish(self) -> tuple[int, int, bool]:
         """End the workers and the server; returns what was lost, what is doubled, and whether the proof holds."""
         self._ended.set()
+        end = time.monotonic() + 60
         for one in self._workers:
-            one.join()
+            one.join(max(0.0, end - time.monotonic()))
+        stuck = sum(one.is_alive() for one in self._workers)
         self.stop(signal.SIGTERM)
+        assert not stuck, f"{stuck} workers did not end within a minute"
         with Study.load(self.storage) as study, study.storage.reading("faults") as log:
             rows = [row.rewards for row in log.trials(1, 10**6) if row.state == "complete" and row.source != "late"]
             counted = Counter(rows)
@@ -208,8 +212,10 @@ def measure(name: str, storage: str, folder: Path, harm: Callable[[Served], None
     at = Served(storage, folder)
     try:
         harm(at)
-    finally:
         lost, doubled, holds = at.finish()
+    finally:
+        at._ended.set()
+        at.process.kill()
     said = "verifies" if holds else "FAILS"
     print(f"{name:44}{len(at.told):>8,}{lost:>6}{doubled:>9}  {said}  {time.monotonic() - begun:.0f} s", flush=True)
 

@@ -44,12 +44,10 @@ def upper_gap(mdp: MDP, means: np.ndarray, epsilon: float) -> list[float]:
     return [max(g, least, epsilon) for g in gap]
 
 
-def coverage_visits(
-    mdp: MDP, means: np.ndarray, sigma: float, epsilon: float, delta: float, union: int = 16
-) -> list[float]:
+def coverage_visits(mdp: MDP, means: np.ndarray, sigma: float, epsilon: float, delta: float) -> list[float]:
     """g of Theorem "formal" for sigma H not small against the gaps."""
     n, horizon = mdp.n_arcs, mdp.horizon
-    confidence = log(union * n**3 / delta)
+    confidence = log(16 * n**3 / delta)
     found = []
     for d in upper_gap(mdp, means, epsilon):
         extra = 8 * log(16 * sigma * horizon * confidence / d) if d < inf else 0.0

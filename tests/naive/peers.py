@@ -1,4 +1,4 @@
-"""CLUCB, CombGame and the top-two sampler by enumeration: every path is listed, nothing is incremental."""
+"""CLUCB, CombGame's stop and the top-two sampler by enumeration: every path is listed, nothing is incremental."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ class NaivePeer:
         self.paths = all_paths(mdp)
         self.seen: list[list[float]] = [[] for _ in range(mdp.n_arcs)]
         self.n = np.zeros(mdp.n_arcs)
-        self.owed = np.zeros(mdp.n_arcs)
         self.t, self.best = 0, self.paths[0]
-        self.total, self.mixed = np.zeros(len(self.paths)), 0.0
 
     def mean(self, e: int) -> float:
         if self.mdp.is_known[e]:
@@ -88,9 +86,7 @@ class NaivePeer:
         unseen = self.unseen()
         if unseen:
             return [sum(e in unseen for e in path) for path in self.paths]
-        if self.method == "combgame":
-            return [sum(self.owed[e] for e in path) for path in self.paths]
-        if self.method == "clucb":
+        if self.method != "top-two":
             bound = [self.value(path) - self.value(self.best) + self.reach(path) for path in self.paths]
             rival = self.paths[int(np.argmax(bound))]
             apart = set(rival) ^ set(self.best)
@@ -112,44 +108,5 @@ class NaivePeer:
         self.t += 1
         for e, gain in zip(path, gains):
             self.n[e] += 1
-            self.owed[e] -= 1
             self.seen[e].append(float(gain))
-        best = max(self.paths, key=self.value)
-        if best != self.best:
-            self.total, self.mixed = np.zeros(len(self.paths)), 0.0
-        self.best = best
-        if self.method == "combgame" and not self.unseen():
-            self.allocate()
-
-    def allocate(self) -> None:
-        rate = math.log(len(self.paths)) / self.mixed if self.mixed > 0 else math.inf
-        share = np.array([math.exp(-rate * x) if x > 0 else 1.0 for x in self.total.max() - self.total])
-        share /= share.sum()
-        w = np.zeros(self.mdp.n_arcs)
-        for path, part in zip(self.paths, share):
-            w[list(path)] += part
-        self.owed += w
-        noise = [self.noise(e, max(w[e], 1e-12)) for e in range(len(w))]
-        costs = self.costs(self.best, noise)
-        moved = np.zeros(len(w))
-        if min(costs) < math.inf:
-            answer = self.paths[int(np.argmin(costs))]
-            apart = set(answer) ^ set(self.best)
-            lead = self.value(self.best) - self.value(answer) + self.epsilon
-            for e in apart:
-                moved[e] = max(lead, 0.0) / sum(noise[f] for f in apart) * noise[e]
-        gain = np.zeros(len(w))
-        for e in range(len(w)):
-            if not self.mdp.is_known[e]:
-                bonus = self.sigma[e] * math.sqrt(2 * math.log(1 + self.t) / self.n[e])
-                gain[e] = (moved[e] + bonus) ** 2 / (2 * self.sigma[e] ** 2)
-        gains = np.array([sum(gain[e] for e in path) for path in self.paths])
-        before, self.total = self.total, self.total + gains
-        step = self.potential(self.total, rate) - self.potential(before, rate)
-        self.mixed += max(0.0, step - float(share @ gains))
-
-    def potential(self, total: np.ndarray, rate: float) -> float:
-        top = float(total.max())
-        if rate == math.inf:
-            return top
-        return top + math.log(np.mean(np.exp(rate * (total - top)))) / rate
+        self.best = max(self.paths, key=self.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from surepath import MDP, Study
-from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StudyError
+from surepath.errors import ConflictError, RewardError, SettingError, StoppedError, StorageError, StudyError
 from surepath.study.certificate import verify
 from surepath.study.status import gap_history
 from surepath.study.storage import Storage
@@ -331,7 +332,8 @@ def test_what_the_learner_would_refuse_is_refused_before_it_is_written(place: An
     with pytest.raises(RewardError, match="too coarse for epsilon 1e-09"):
         study.tighten(1e-9)
     study.tell(first, [0.5, 0.5])
-    assert (study.epsilon, study.evidence_trials, study.learner.findings()[:0]) == (study.epsilon, 2, [])
+    assert (study.epsilon, study.evidence_trials) == (0.2, 2)
+    assert "could not be counted" not in str(study.status())
 
 
 def test_scores_that_cannot_be_counted_put_a_study_in_doubt(tmp_path: Path) -> None:
@@ -386,10 +388,49 @@ def test_a_missing_or_damaged_row_is_an_error_in_words(tmp_path: Path, statement
             read(Study.load(url))
 
 
+@pytest.mark.parametrize("content", ["[0,", "null", '"x"', "[99]", "{}"])
+@pytest.mark.parametrize("kind", ["exclude", "tighten"])
+def test_a_damaged_decision_is_an_error_in_words(tmp_path: Path, kind: str, content: str) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = new(url, epsilon=0.01)
+    play(study, limit=5)
+    study.exclude({"chunk": "512"}) if kind == "exclude" else study.tighten(0.005)
+    change(tmp_path, f"update actions set content = '{content}' where number = 1")
+    for read in (
+        lambda: Study.load(url).certified_gap,
+        lambda: Study.load(url).status(),
+        lambda: Study.load(url).ask(),
+    ):
+        with pytest.raises((StorageError, StudyError), match="action 1 is damaged"):
+            read()
+
+
+def test_a_damaged_plan_of_the_queue_is_an_error_in_words(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = new(url)
+    study.enqueue({step: options[0] for step, options in STEPS.items()})
+    change(tmp_path, "update queue set path = '[0,'")
+    with pytest.raises(StorageError, match=r"waiting plan -?\d+ is damaged"):
+        Study.load(url).ask()
+
+
+def test_a_row_that_went_missing_is_noticed_by_who_has_the_study_open(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    study = new(url, epsilon=0.001)
+    play(study, limit=5)
+    with Study.load(url) as other:
+        for trial in other.ask(3):
+            other.tell(trial, [0.5, 0.5])
+    change(tmp_path, "delete from trials where number = 7")
+    for read in (lambda: study.certified_gap, lambda: study.status(), lambda: study.ask()):
+        with pytest.raises(StudyError, match="trial 7 is missing from the log"):
+            read()
+
+
 def change(folder: Path, statement: str) -> None:
     """Change a database by hand; snapshots are dropped, which would know better."""
     with closing(sqlite3.connect(folder / "study.db")) as database, database:
         tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
-        trials, snapshots = (next(name for name in tables if name.endswith(end)) for end in ("trials", "snapshots"))
-        database.execute(f"delete from {snapshots}")
-        database.execute(statement.replace(" trials ", f" {trials} ").replace("from trials)", f"from {trials})"))
+        full = {end: next(n for n in tables if n.endswith(end)) for end in ("trials", "snapshots", "actions", "queue")}
+        database.execute(f"delete from {full['snapshots']}")
+        database.execute(re.sub(r"\b(trials|actions|queue)\b", lambda found: full[found[0]], statement))

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Gaussian, Instance
 from surepath.errors import InfeasibleError, SettingError, SurepathError
-from surepath.theory import compare_flows, gaps, minimum_flow, policy_cover
+from surepath.theory import gaps, minimum_flow, policy_cover
 from surepath.theory.flows import FlowProblem, _proved
-from tests.naive import bounds as naive
 from tests.naive.flows import largest_cut, least_episodes
 from tests.naive.gaps import return_gaps, returns, value_gaps
 from tests.strategies import arc_values, mdps
@@ -149,26 +148,6 @@ def test_messages() -> None:
         policy_cover(mdp, [4])
     with pytest.raises(SettingError, match="arcs must be arc numbers"):
         policy_cover(mdp, np.array([0.5]))
-
-
-# phi*(g) <= alpha H^2 phi*(c) + phi*(g'), number by number ------------------------------------------------------------
-
-
-@settings(max_examples=100, deadline=None)
-@given(mdps(), st.integers(0, 2**32 - 1), st.sampled_from([0.25, 1.0, 3.0]), st.sampled_from([1e-9, 0.01, 0.3]))
-def test_the_comparison_is_that_of_the_formulas(mdp: MDP, seed: int, epsilon: float, delta: float) -> None:
-    means = arc_values(mdp, seed, "ties")
-    instance = Instance(mdp, Gaussian(means, 1.5))
-    found = compare_flows(instance, epsilon, delta)
-    granted = np.array(naive.coverage_visits(mdp, means, 1.5, epsilon, delta))
-    needed = np.array(naive.theorem_1(mdp, means, np.full(mdp.n_arcs, 1.5), epsilon, delta))
-    rest = granted - 128 * mdp.horizon**2 * needed
-    assert (rest >= -1e-6).all()
-    assert found.upper == pytest.approx(least_episodes(mdp, granted), rel=1e-6, abs=1e-5)
-    assert found.lower == pytest.approx(least_episodes(mdp, needed), rel=1e-6, abs=1e-5)
-    assert found.rest == pytest.approx(least_episodes(mdp, np.maximum(rest, 0)), rel=1e-6, abs=1e-5)
-    assert found.upper <= found.bound * (1 + 1e-9)
-    assert found.factor == 128 * mdp.horizon**2
 
 
 # Gaps against listing every path --------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ def test_a_study_says_what_is_proven_and_shows_how(site: Site, window: Window, p
     assert page.locator(".gap .asked-label").text_content() == "asked for: 0.3"
     assert page.locator(".rivals > li").count() == 3
     page.wait_for_selector(".pace path.line", state="attached")
+    pace = page.locator(".pace p").last.inner_text()
+    assert re.match(rf"{len(study)} results in \d+ s: [\d.,]+ a (second|minute), lately ", pace)
     assert page.locator(".trials tbody tr").count() == 25
     assert page.title() == "support tickets · surepath"
 
@@ -320,6 +322,17 @@ def test_trials_are_sorted_and_exported(site: Site, window: Window, place: str, 
     assert len((tmp_path / "log.csv").read_text().splitlines()) == 1 + len(Study.load(place, "support tickets"))
 
 
+def test_steps_that_are_called_by_numbers_keep_their_order(site: Site, window: Window, place: str) -> None:
+    mdp = MDP.from_steps({"20": ["a"], "10": ["b", "c"]}, sigma=0.1)
+    study = Study.create(mdp, place, "numbers", epsilon=0.1, delta=0.1)
+    study.tell(study.ask(), [0.25, 0.5])
+    page = window.open(site, "numbers")
+    assert text(page, ".trials tbody .plan").startswith("a 0.25 ›")
+    page.click("text=Ask for the next trial")
+    page.wait_for_selector(".entry input")
+    assert page.locator(".entry tbody th").all_inner_texts() == ["20", "10"]
+
+
 APART = """() => {
   const boxes = [...document.querySelectorAll('.heat .cell, .heat h3')].map((one) => one.getBoundingClientRect());
   const aside = (a, b) => a.left >= b.right - 1 || b.left >= a.right - 1;
@@ -412,10 +425,11 @@ def test_a_graph_beyond_that_shows_the_plan_and_zooms_by_stage(site: Site, windo
     assert "of 10,000 options" in text(page, ".zoom")
     assert page.locator(".graph path.plan").count() == 40
     assert page.locator(".graph path.arc").count() <= 2_000
-    page.fill("[name='from step']", "3")
-    page.fill("[name='to step']", "5")
+    page.fill("[name='from step']", "4")
+    page.fill("[name='to step']", "6")
     page.click("button:text('Zoom')")
     until(page, "document.querySelectorAll('.graph .step').length === 3")
+    assert page.locator(".graph .step").all_text_contents() == ["step 4", "step 5", "step 6"]
     assert page.locator(".graph path.plan").count() == 3
     assert page.locator(".graph path.arc").count() == 3 * 256
 

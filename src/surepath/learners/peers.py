@@ -14,11 +14,9 @@ clucb     Chen, Lin, King, Lyu, Chen (2014), Combinatorial Pure Exploration of M
           and visits (n_e <= t) makes it hold, also where steps share their luck. Let q* attain the maximum. They
           sample the arc of D that has the largest radius; where one plays whole paths, that is the one of q* and the
           incumbent that it lies on.
-combgame  Jourdan, Mutny, Kirschner, Krause (2021), Efficient Pure Exploration for Combinatorial Bandits with
-          Semi-Bandit Feedback: the generalised likelihood ratio for the stop, a game for the choice. A learner
-          (AdaHedge over paths, begun anew when the incumbent changes) allocates plays; the opponent answers with the
-          means closest to the empirical ones for which another path is better by epsilon; the learner gains what
-          each arc tells the two apart by, with an optimistic log t / n_e. Plays follow the sum of all allocations.
+combgame  The stop of Jourdan, Mutny, Kirschner, Krause (2021), Efficient Pure Exploration for Combinatorial Bandits
+          with Semi-Bandit Feedback, by the likelihood ratio. Their game for the choice is left out: of the
+          incumbent and the path that attains the maximum, this plays the one with the arc that clucb would sample.
 top-two   A Thompson draw of all means gives the leader, and the path that is cheapest to mistake for it, of least
           (mean(leader) - mean(q) + epsilon)^2 / sum over D of sigma_e^2 / n_e, the rival; a coin decides between
           them: T3C of Shang, de Heide, Menard, Kaufmann, Valko (2020) with paths for arms, and with the epsilon of
@@ -57,21 +55,16 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
 METHODS = ("clucb", "combgame", "top-two")
-CLUCB, COMBGAME, TOP_TWO = range(3)
+CLUCB, _, TOP_TWO = range(3)
 
-# Rows of Field.arc, float [7, N].
-ORIGIN, SUMS, MEAN, VARIANCE, WEIGHT, OWED, SHOWN = range(7)
-# SUMS: of gains less ORIGIN.  MEAN: 0 where unvisited.  WEIGHT, SHOWN: scratch.  OWED: plays
-# allocated less plays made.
+# Rows of Field.arc, float [6, N]. SUMS: of gains less ORIGIN. MEAN: 0 where unvisited. WEIGHT, SHOWN: scratch.
+ORIGIN, SUMS, MEAN, VARIANCE, WEIGHT, SHOWN = range(6)
 # Rows of Field.flag, bool [5, N]. MARKED: on the path at hand; scratch.
 KNOWN, PASSABLE, ON_BEST, ON_LEADER, MARKED = range(5)
 # Rows of Field.path, int [4, H].
 NEXT, BEST, RIVAL, LEADER = range(4)
-# Rows of Field.plan, float [2, P]: gains of AdaHedge so far, its weights.
-TOTAL, SHARE = range(2)
-# Places in Field.tally and in Field.real.
+# Places in Field.tally.
 EPISODES, UNSEEN = range(2)
-GAP_NOW, MIXED = range(2)  # MIXED: the sum of AdaHedge's mixability gaps
 
 
 class Field(NamedTuple):
@@ -85,14 +78,13 @@ class Field(NamedTuple):
     seed: int
     plans: IntArray  # [P, H] all paths; none for CLUCB
     visits: IntArray  # [N]
-    arc: FloatArray  # [7, N]
+    arc: FloatArray  # [6, N]
     flag: BoolArray  # [5, N]
     path: IntArray  # [4, H]
-    plan: FloatArray  # [2, P]
     gain: FloatArray  # [H] of the episode at hand
     value: FloatArray  # [n_nodes + 1] scratch
     tally: IntArray  # [2]
-    real: FloatArray  # [2]
+    gap: FloatArray  # [1] of the incumbent
 
 
 @inner_kernel
@@ -103,7 +95,6 @@ def take_in(field: Field) -> None:
     for h in range(len(field.gain)):
         e = field.path[NEXT, h]
         field.visits[e] += 1
-        arc[OWED, e] -= 1.0
         if field.flag[KNOWN, e]:
             continue
         if field.visits[e] == 1:
@@ -172,7 +163,7 @@ def measure_by_arcs(graph: Graph, field: Field) -> float:
 
 @inner_kernel
 def measure_by_ratio(field: Field) -> float:
-    """Return the gap by the likelihood ratio of every path against the incumbent."""
+    """Return the gap by the likelihood ratio of every path against the incumbent; write that path into RIVAL."""
     noise, beta = field.arc[SHOWN], math.log(1.0 / field.delta)
     for e in range(len(noise)):
         n, variance = float(field.visits[e]), field.arc[VARIANCE, e]
@@ -180,10 +171,12 @@ def measure_by_ratio(field: Field) -> float:
         if variance > 0.0:
             beta += 0.5 * math.log(1.0 + n / field.prior)
             noise[e] = variance * (n + field.prior) / (n * n)
-    gap = 0.0
+    gap, rival = 0.0, -1
     for i in range(len(field.plans)):
         lead, total = compare(field, field.plans[i], field.path[BEST], field.flag[ON_BEST], noise)
-        gap = max(gap, lead + math.sqrt(2.0 * beta * total))
+        if lead + math.sqrt(2.0 * beta * total) > gap:
+            gap, rival = lead + math.sqrt(2.0 * beta * total), i
+    write(field.plans[rival] if rival >= 0 else field.path[BEST], field.path[RIVAL])
     return gap
 
 
@@ -204,81 +197,12 @@ def cheapest(field: Field, base: IntArray, on_base: BoolArray, noise: FloatArray
 
 
 @inner_kernel
-def allocate(field: Field) -> None:
-    """Play one round of the game of CombGame: AdaHedge's weights, the opponent's answer, the gains of all paths."""
-    arc, plans, plan = field.arc, field.plans, field.plan
-    weight, noise, tally = arc[WEIGHT], arc[SHOWN], field.tally
-    horizon, count = len(field.gain), len(plans)
-    rate = math.log(count) / field.real[MIXED] if field.real[MIXED] > 0.0 else np.inf
-    before = weigh(plan, rate)
-    for e in range(len(weight)):
-        weight[e] = 0.0
-    for i in range(count):
-        for h in range(horizon):
-            weight[plans[i, h]] += plan[SHARE, i]
-    for e in range(len(weight)):
-        arc[OWED, e] += weight[e]
-        noise[e] = arc[VARIANCE, e] / max(weight[e], 1e-12)
-    answer = cheapest(field, field.path[BEST], field.flag[ON_BEST], noise)
-    pull = 0.0
-    if answer >= 0:
-        lead, total = compare(field, plans[answer], field.path[BEST], field.flag[ON_BEST], noise)
-        pull = max(field.epsilon - lead, 0.0) / total
-        mark(field.flag[MARKED], plans[answer])
-    for e in range(len(weight)):  # from here on `weight` has the gains of the arcs
-        apart = answer >= 0 and field.flag[MARKED, e] != field.flag[ON_BEST, e]
-        moved = pull * noise[e] if apart else 0.0
-        weight[e] = 0.0
-        if arc[VARIANCE, e] > 0.0:
-            bonus = math.sqrt(2.0 * arc[VARIANCE, e] * math.log(1.0 + tally[EPISODES]) / field.visits[e])
-            weight[e] = (moved + bonus) ** 2 / (2.0 * arc[VARIANCE, e])
-        field.flag[MARKED, e] = False
-    expected = 0.0
-    for i in range(count):
-        gain = 0.0
-        for h in range(horizon):
-            gain += weight[plans[i, h]]
-        expected += plan[SHARE, i] * gain
-        plan[TOTAL, i] += gain
-    field.real[MIXED] += max(0.0, weigh(plan, rate) - before - expected)
-
-
-@inner_kernel
-def weigh(plan: FloatArray, rate: float) -> float:
-    """Write the weights exp(rate x total gain), summing to 1; return log(mean of exp(rate x total)) / rate."""
-    top, mass = -np.inf, 0.0
-    for i in range(plan.shape[1]):
-        top = max(top, plan[TOTAL, i])
-    for i in range(plan.shape[1]):
-        behind = top - plan[TOTAL, i]
-        plan[SHARE, i] = math.exp(-rate * behind) if behind > 0.0 else 1.0
-        mass += plan[SHARE, i]
-    for i in range(plan.shape[1]):
-        plan[SHARE, i] /= mass
-    return top + math.log(mass / plan.shape[1]) / rate
-
-
-@inner_kernel
 def think(graph: Graph, field: Field) -> None:
-    """Find the incumbent and its gap after an episode, and let CombGame allocate."""
-    changed, path = False, field.path
-    heaviest(graph, field.arc[MEAN], field.flag[PASSABLE], field.value, path[NEXT])
-    for h in range(path.shape[1]):
-        changed |= path[NEXT, h] != path[BEST, h]
-        path[BEST, h] = path[NEXT, h]
-    mark(field.flag[ON_BEST], path[BEST])
-    if field.tally[UNSEEN] > 0:
-        return
-    if field.method == CLUCB:
-        field.real[GAP_NOW] = measure_by_arcs(graph, field)
-        return
-    field.real[GAP_NOW] = measure_by_ratio(field)
-    if field.method == COMBGAME:
-        if changed:
-            for i in range(len(field.plans)):
-                field.plan[TOTAL, i] = 0.0
-            field.real[MIXED] = 0.0
-        allocate(field)
+    """Find the incumbent and its gap after an episode."""
+    heaviest(graph, field.arc[MEAN], field.flag[PASSABLE], field.value, field.path[BEST])
+    mark(field.flag[ON_BEST], field.path[BEST])
+    if field.tally[UNSEEN] == 0:
+        field.gap[0] = measure_by_arcs(graph, field) if field.method == CLUCB else measure_by_ratio(field)
 
 
 @inner_kernel
@@ -290,7 +214,7 @@ def choose(graph: Graph, field: Field) -> None:
         for e in range(len(weight)):
             weight[e] = 1.0 if field.visits[e] == 0 and not field.flag[KNOWN, e] else 0.0
         heaviest(graph, weight, field.flag[PASSABLE], field.value, chosen)
-    elif field.method == CLUCB:
+    elif field.method != TOP_TWO:
         widest, row = -1.0, BEST
         for h in range(path.shape[1]):
             for i in range(BEST, RIVAL + 1):
@@ -298,8 +222,6 @@ def choose(graph: Graph, field: Field) -> None:
                 if path[i, h] != other and radius(field, path[i, h]) > widest:
                     widest, row = radius(field, path[i, h]), i
         write(path[row], chosen)
-    elif field.method == COMBGAME:
-        heaviest(graph, arc[OWED], field.flag[PASSABLE], field.value, chosen)
     else:
         for e in range(len(weight)):
             weight[e] = arc[MEAN, e]
@@ -341,13 +263,13 @@ def play_field(graph: Graph, field: Field, reality: Reality, rng: np.random.Gene
     elif task == TELL:
         take_in(field)
         think(graph, field)
-    while task == RUN and tally[EPISODES] < limit and not field.real[GAP_NOW] <= field.epsilon:
+    while task == RUN and tally[EPISODES] < limit and not field.gap[0] <= field.epsilon:
         choose(graph, field)
         for h in range(path.shape[1]):
             field.gain[h] = draw(reality, np.uint64(path[NEXT, h]), rng)
         take_in(field)
         think(graph, field)
-    return float(field.real[GAP_NOW])
+    return float(field.gap[0])
 
 
 _IDLE_RNG = np.random.default_rng(0)
@@ -415,20 +337,18 @@ class Peer(Learner):
             seed=seed,
             plans=self._plans,
             visits=np.zeros(n, dtype=np.int64),
-            arc=np.zeros((7, n)),
+            arc=np.zeros((6, n)),
             flag=np.zeros((5, n), dtype=np.bool_),
             path=np.zeros((4, horizon), dtype=np.int64),
-            plan=np.zeros((2, len(self._plans))),
             gain=np.zeros(horizon),
             value=np.zeros(self.mdp.n_nodes + 1),
             tally=np.zeros(2, dtype=np.int64),
-            real=np.zeros(2),
+            gap=np.full(1, np.inf),
         )
         field.arc[VARIANCE] = self.sigma**2
         field.arc[MEAN] = np.where(self.mdp.is_known, self.known_gain, 0.0)
         field.flag[KNOWN], field.flag[PASSABLE] = self.mdp.is_known, True
         field.tally[UNSEEN] = int((~self.mdp.is_known).sum())
-        field.real[GAP_NOW] = np.inf
         return field
 
     def _step(self, task: int) -> float:
@@ -446,7 +366,7 @@ class Peer(Learner):
         return best_path(self.mdp, self._field.arc[MEAN])
 
     def _gap(self) -> float:
-        return float(self._field.real[GAP_NOW])
+        return float(self._field.gap[0])
 
     def _choose(self) -> IntArray:
         self._step(ASK)

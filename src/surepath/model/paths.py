@@ -241,6 +241,11 @@ def step_in_words(mdp: MDP, stage: int) -> str:
     return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
 
 
+def step_names(mdp: MDP) -> tuple[str, ...]:
+    """Name all steps as people read them: their names, or "step 1", "step 2", ..."""
+    return mdp.step_labels or tuple(f"step {stage + 1}" for stage in range(mdp.horizon))
+
+
 def check_step_labels(labels: Any, horizon: int) -> tuple[str, ...] | None:
     """Check the names of the steps: one each, text, none empty, none twice."""
     if labels is None:
@@ -435,7 +440,7 @@ def _bends(mdp: MDP) -> FloatArray:
 def _labels(mdp: MDP, x: FloatArray, y: FloatArray, marked: BoolArray) -> str:
     parts = []
     for h in range(mdp.horizon):
-        name = mdp.step_labels[h] if mdp.step_labels is not None else f"step {h}"
+        name = step_names(mdp)[h]
         parts.append(f'<text x="{SIDE + (h + 0.5) * COLUMN}" y="14" font-weight="bold">{_short(name)}</text>')
     on = {int(node) for node in mdp.source[marked]}
     for node in range(mdp.n_nodes):

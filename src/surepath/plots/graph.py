@@ -13,7 +13,7 @@ from surepath._text import shown
 from surepath.errors import ProblemError
 from surepath.experiments.drawing import COLUMN_WIDTH, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 from surepath.model.mdp import MDP
-from surepath.model.paths import fan, node_places
+from surepath.model.paths import fan, node_places, step_names
 
 READING = (
     "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The current plan is "
@@ -136,8 +136,7 @@ def _draw_labels(axes: Any, mdp: MDP, layout: GraphLayout) -> None:
     bottom = min(float(layout.y.min()), -lifts) - 0.45
     top = max(float(layout.y.max()), lifts) + 0.45
     for h in range(mdp.horizon):
-        step = mdp.step_labels[h] if mdp.step_labels is not None else f"step {h}"
-        words = "\n".join(textwrap.wrap(shown(step), 11, max_lines=3, placeholder="..."))
+        words = "\n".join(textwrap.wrap(shown(step_names(mdp)[h]), 11, max_lines=3, placeholder="..."))
         axes.text(h + 0.5, bottom, words, ha="center", va="top", fontsize=6, color=FAINT, fontweight="bold",
                   parse_math=False)  # fmt: skip
     axes.set_xlim(-0.25, mdp.horizon + 0.25)

@@ -31,7 +31,7 @@ from surepath.experiments.drawing import (
 )
 from surepath.learners.base import Learner, build
 from surepath.model.mdp import MDP
-from surepath.model.paths import in_words, plan_in_words
+from surepath.model.paths import in_words, plan_in_words, step_names
 from surepath.study.rounds import StudyRounds
 from surepath.study.status import MOST_POINTS, gap_history
 from surepath.study.study import Study
@@ -253,12 +253,12 @@ def visits_data(source: Any, most: int = 8) -> list[OptionVisits]:
     mdp = found.mdp
     on = np.zeros(mdp.n_arcs, dtype=bool)
     on[found.path] = True
-    for stage, step in enumerate(mdp.step_labels or range(mdp.horizon)):
+    for stage, step in enumerate(step_names(mdp)):
         options: dict[str, list[int]] = {}
         for arc in range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1])):
             options.setdefault(mdp.action_label(arc), []).append(arc)
         each = [
-            OptionVisits(str(step), name, int(found.visits[a].sum()), bool(on[a].any()), bool(found.active[a].any()))
+            OptionVisits(step, name, int(found.visits[a].sum()), bool(on[a].any()), bool(found.active[a].any()))
             for name, a in options.items()
         ]
         each.sort(key=lambda row: (-row.visits, not row.chosen))
@@ -339,7 +339,7 @@ def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
     found, rows = known(source), []
     mdp, count = found.mdp, whole("most", most, low=1)
     width = shown_widths(found)
-    for step, own in zip(mdp.step_labels or range(mdp.horizon), found.path.tolist()):
+    for step, own in zip(step_names(mdp), found.path.tolist()):
         node = int(mdp.source[own])
         arcs = np.arange(int(mdp.first[node]), int(mdp.first[node + 1]))
         worth = np.where(np.isnan(found.means[arcs]), -np.inf, mdp.sign * found.means[arcs])
@@ -437,10 +437,10 @@ class Challenges(NamedTuple):
 
 def differences(mdp: MDP, visits: Any, incumbent: list[int], path: list[int]) -> list[Difference]:
     """List the steps at which two plans differ."""
-    steps = mdp.step_labels or tuple(f"step {h}" for h in range(mdp.horizon))
+    steps = step_names(mdp)
     return [
         Difference(
-            step=str(steps[h]),
+            step=steps[h],
             option=mdp.action_label(theirs),
             instead_of=mdp.action_label(ours),
             visits=int(visits[theirs]),

@@ -320,7 +320,10 @@ class Fold:
             row = self.window.get(self.prefix + 1)
             if action is not None and action.after <= self.prefix:
                 self._torn = True
-                self._act(action)
+                try:
+                    self._act(action)
+                except (SurepathError, LookupError, TypeError, ValueError) as error:
+                    raise StudyError(f"action {action.number} is damaged: {error}") from error
                 del self._coming[0]
                 if self.trace and self.trace[-1].trials == self.prefix:
                     self.trace[-1] = self.now()

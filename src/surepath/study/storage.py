@@ -368,8 +368,10 @@ class Reading:
         """List the actions after one, in their order; a missing one is a StorageError."""
         if number >= self._actions:
             return []
-        rows = [ActionRow._make(row) for row in self.run(sql.ACTIONS, the_number=number)]
-        rows = [row._replace(content=json.loads(row.content)) for row in rows]
+        rows = [
+            row._replace(content=_read("action", row.number, json.loads, row.content))
+            for row in map(ActionRow._make, self.run(sql.ACTIONS, the_number=number))
+        ]
         _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
         return rows
 
@@ -377,8 +379,10 @@ class Reading:
         """List the waiting plans, those to be assigned first at the front."""
         if not self._waiting:
             return []
-        rows = map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
-        return [row._replace(path=tuple(json.loads(row.path))) for row in rows]  # type: ignore[arg-type]
+        return [
+            row._replace(path=_read("waiting plan", row.number, _list, row.path, int))
+            for row in map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
+        ]
 
     def snapshot(self) -> SnapshotRow | None:
         """Return the latest snapshot, or None."""
@@ -500,6 +504,14 @@ def _rows(found: Iterable[Any]) -> list[TrialRow]:
         except (TypeError, ValueError, RecursionError) as error:
             raise StorageError(f"trial {row.number} of the log is damaged: {error}") from error
     return rows
+
+
+def _read(what: str, number: int, read: Callable[..., Any], *content: Any) -> Any:
+    """Read what a row holds as JSON, or say which row is damaged."""
+    try:
+        return read(*content)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StorageError(f"{what} {number} is damaged: {error}") from error
 
 
 def _list(text: str, kind: Any) -> tuple[Any, ...]:

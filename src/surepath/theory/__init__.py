@@ -5,10 +5,8 @@ This part needs the true means; no learner imports it.
 
 from __future__ import annotations
 
-from surepath.theory.bounds import FlowComparison as FlowComparison
 from surepath.theory.bounds import LowerBound as LowerBound
 from surepath.theory.bounds import UpperBound as UpperBound
-from surepath.theory.bounds import compare_flows as compare_flows
 from surepath.theory.bounds import design_episodes as design_episodes
 from surepath.theory.bounds import divergence_lower_bound as divergence_lower_bound
 from surepath.theory.bounds import gap_complexity as gap_complexity

@@ -1,4 +1,4 @@
-"""Bounds of the paper as numbers: lower, upper, by divergence, worst case, and adaptive against fixed flows."""
+"""Bounds of the paper as numbers: lower, upper, by divergence, and of the worst case."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from surepath.kernels.flow import schedule
 from surepath.model.mdp import MDP
 from surepath.model.worlds import BERNOULLI, BETA, CALLABLE, GAUSSIAN, TABLE, UNIFORM, ArcLaws, Instance
 from surepath.theory.flows import Flow, minimum_flow
-from surepath.theory.gaps import Case, checked_case, divide, log_confidence, require_tree
+from surepath.theory.gaps import Case, checked_case, confidence, divide, log_confidence, require_tree
 
 # Lower bounds ---------------------------------------------------------------------------------------------------------
 # Lower bounds: how many episodes any (epsilon, delta)-PAC algorithm needs, on this instance or on the hardest one.
@@ -153,7 +153,6 @@ def tree_lower_bound(
 
 COVERAGE_RULES = ("max-coverage", "static-max-coverage")
 SAMPLINGS = (*COVERAGE_RULES, "max-diameter")
-UNION = {"proven": 16, "published": 4}  # what multiplies N^3 / delta in the coverage rules' logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +179,6 @@ def upper_bound(
     *,
     sampling: str = "max-coverage",
     sigma: ArrayLike | None = None,
-    formula: str = "proven",
 ) -> UpperBound:
     """Compute the episodes that EPRL may need on this instance, by sampling rule, with probability 1 - delta.
 
@@ -191,7 +189,7 @@ def upper_bound(
 
     The paper has 4 in the place of 16, from "a trivial bound on the duration of each period is N". The coverage rules
     visit an undersampled arc every other episode only, so a period may take 2 N, and the threshold at 2 N k visits is
-    what the proof gives. `formula="published"` takes the paper's.
+    what the proof gives.
 
     "max-diameter": sum over arcs of 32 sigma^2 H^2 / D^2 (log(4 N / delta) + L), plus N + 1, with
     L = 8 log(16 N sigma H log(4 N / delta) / epsilon); infinite at epsilon = 0.
@@ -202,7 +200,7 @@ def upper_bound(
         n = at.mdp.n_arcs
         local = _visits(at, 32.0, log(4 * n / at.delta), _logarithm(at, 16.0))
         return UpperBound(float(local.sum()) + n + 1, local, float("nan"), float("nan"))
-    local = coverage_visits(at, formula)
+    local = coverage_visits(at)
     if np.isinf(local).any():
         return UpperBound(inf, local, inf, inf)
     share = 1.0 if rule == "static-max-coverage" else log(at.mdp.horizon) + 1
@@ -218,7 +216,6 @@ def tree_upper_bound(
     *,
     sampling: str = "max-coverage",
     sigma: ArrayLike | None = None,
-    formula: str = "proven",
 ) -> float:
     """Compute the bounds of the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
 
@@ -236,7 +233,7 @@ def tree_upper_bound(
     if rule == "max-diameter":
         local = _visits(at, 128.0, log(4 * at.mdp.n_arcs / at.delta), _logarithm(at, 32.0)) + 2
         return float(np.add.reduceat(local, at.mdp.stage_arc[:-1]).max())
-    return 2 * float(np.add.reduceat(coverage_visits(at, formula), at.mdp.stage_arc[:-1]).max())
+    return 2 * float(np.add.reduceat(coverage_visits(at), at.mdp.stage_arc[:-1]).max())
 
 
 def worst_case_upper_bound(
@@ -286,9 +283,9 @@ def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
     return divide(1.0, np.maximum(own, at.epsilon))
 
 
-def coverage_visits(at: Case, formula: str = "proven") -> FloatArray:
+def coverage_visits(at: Case) -> FloatArray:
     """Compute g of Theorem "formal", float [N]."""
-    confidence = log(UNION[one_of("formula", formula, UNION)] * at.mdp.n_arcs**3 / at.delta)
+    confidence = log(16 * at.mdp.n_arcs**3 / at.delta)
     with np.errstate(divide="ignore"):
         inside = 16 * at.largest_sigma * at.mdp.horizon * confidence / at.upper_gap()
         extra = 8 * np.maximum(np.log(np.maximum(inside, 1.0)), 0.0)
@@ -401,17 +398,6 @@ def atoms(law: ArcLaws, arc: int) -> tuple[FloatArray, FloatArray]:
     return np.array([float(law.mean[arc])]), np.ones(1)
 
 
-def change_of_measure(delta: float) -> tuple[float, float]:
-    """Compute kl(delta, 1 - delta) and kl(1/2, delta), 0 from delta = 1/2 on.
-
-    What an algorithm that errs with probability delta must collect: to be sure of an answer in one world and against
-    it in another; and, where its answer is anybody's guess in one world, to be sure in another.
-    """
-    if delta >= 0.5:
-        return 0.0, 0.0
-    return (1 - 2 * delta) * log((1 - delta) / delta), kl(0.5, delta)
-
-
 # Divergence bound -----------------------------------------------------------------------------------------------------
 # Theorem 1 for laws that are not Gaussian: gaps written as divergences.
 #
@@ -475,7 +461,8 @@ def shifts(at: Case) -> tuple[FloatArray, FloatArray]:
 
 def divergence_visits(at: Case) -> FloatArray:
     """Compute the visits each arc needs, float [N]."""
-    sure, guess = change_of_measure(at.delta)
+    # To be sure of an answer in one world and against it in another; and where its answer in one is anybody's guess.
+    sure, guess = confidence(at.delta), kl(0.5, min(at.delta, 0.5))
     near = at.gaps.near_optimal(at.epsilon)
     stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
     alone = near & (np.bincount(stage[near], minlength=at.mdp.horizon)[stage] == 1)
@@ -488,70 +475,6 @@ def divergence_visits(at: Case) -> FloatArray:
         needed, far = (guess if near[e] and not alone[e] else sure), max(raised, lowered)
         local[e] = 0.0 if needed == 0 else needed / far if far > 0 else np.inf
     return local
-
-
-# Flow comparison ------------------------------------------------------------------------------------------------------
-# How far EPRL's upper bound is from the lower bound of Theorem 1, as the paper compares them: by minimum flows.
-#
-# With c the demands of Theorem 1 and g those of the upper bound for the coverage rules (`coverage_visits`),
-#
-#     g = alpha H^2 c + g',     alpha = 128,
-#
-# where alpha H^2 c is the part of g that grows with log(1 / (4 delta)) and g' the rest, 0 or more. The minimum flow
-# of a sum is at most the sum of the minimum flows, hence phi*(g) <= alpha H^2 phi*(c) + phi*(g').
-
-ALPHA = 128.0
-
-
-@dataclass(frozen=True)
-class FlowComparison:
-    """The numbers of phi*(g) <= alpha H^2 phi*(c) + phi*(g').
-
-    Attributes:
-        upper: phi*(g), the flow of the upper bound.
-        lower: phi*(c), Theorem 1.
-        rest: phi*(g').
-        factor: alpha H^2.
-        matched: Whether g and c divide by the same gaps on every arc, as with two disjoint optimal paths, and all
-            sigmas agree: then g' depends on delta through log log(1 / delta) only, and for small delta the two bounds
-            differ by `factor` and by what multiplies phi*(g). Where it is False g' may hold a part that grows with
-            log(1 / delta): the paper compares the two for matched gaps only.
-    """
-
-    upper: float
-    lower: float
-    rest: float
-    factor: float
-    matched: bool
-
-    @property
-    def bound(self) -> float:
-        """Return alpha H^2 phi*(c) + phi*(g'), never below `upper` but for rounding."""
-        return self.factor * self.lower + self.rest
-
-
-def compare_flows(
-    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None
-) -> FlowComparison:
-    """Compare the minimum flows of the upper bound and of Theorem 1; infinite where either is.
-
-    Example:
-        >>> from surepath import families
-        >>> found = compare_flows(families.twin_optimal(3), 0.1, 0.01)
-        >>> found.matched, round(found.upper) <= round(found.bound)
-        (True, True)
-    """
-    at = checked_case(instance, epsilon, delta, sigma)
-    upper, lower, factor = coverage_visits(at), local_bounds(at), ALPHA * at.mdp.horizon**2
-    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
-    own = np.maximum(at.gaps.deterministic_return, np.maximum(at.gaps.stage_minimum(at.epsilon)[stage], at.epsilon))
-    matched = bool((own == at.upper_gap()).all() and (at.sigma == at.largest_sigma).all())
-    needed = demanded(at.mdp, lower).value
-    if np.isinf(upper).any():
-        return FlowComparison(np.inf, needed, np.inf, factor, matched)
-    rest = np.maximum(upper - factor * lower, 0.0)
-    granted, left = (float(minimum_flow(at.mdp, demand).value) for demand in (upper, rest))
-    return FlowComparison(granted, needed, left, factor, matched)
 
 
 # Worst case -----------------------------------------------------------------------------------------------------------

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 from scipy.sparse import coo_array, csr_array, hstack
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_delta, one_of, real
+from surepath._checks import BoolArray, FloatArray, IntArray, one_of, real
 from surepath.errors import SettingError
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import Graph, backward, graph_of
 from surepath.model.paths import values_to_go
 from surepath.model.worlds import Instance
-from surepath.theory.gaps import Case, checked_case
+from surepath.theory.gaps import Case, checked_case, confidence
 
 # Excursions -----------------------------------------------------------------------------------------------------------
 # Paths that leave a given path once and come back: which of them is hardest to tell from it?
@@ -203,8 +203,6 @@ def search(
 # flow is written as the share of each arc at its node, shares as the softmax of logits, so every point is a flow and
 # no constraint is left; stationary points are optimal because the problem is concave in w.
 
-REMEMBERED = 16  # pairs the quasi-Newton steps remember
-
 
 class Challengers(NamedTuple):
     """Challenger q has the arcs arc[first[q] : first[q + 1]]; N + i stands for node i."""
@@ -283,83 +281,6 @@ def softmin(
         for e in range(first[i], first[i + 1]):
             out[e] = -weight[e] * (slope[e] + value[target[e]] - total)
     return float(np.log(mass) / sharpness - least)
-
-
-@kernel
-def dot(x: FloatArray, y: FloatArray) -> float:
-    """Compute the plain inner product: these vectors are short, and BLAS threads cost more than they give."""
-    total = 0.0
-    for i in range(len(x)):
-        total += x[i] * y[i]
-    return total
-
-
-@kernel
-def play(
-    graph: Graph, game: Challengers, sharpness: float, steps: int, logits: FloatArray, weight: FloatArray
-) -> float:
-    """Minimise `softmin` by limited-memory BFGS with backtracking, in at most `steps` steps; logits [N] in and out."""
-    n = len(logits)
-    slope, trial_slope = np.empty(n), np.empty(n)
-    trial, way = np.empty(n), np.empty(n)
-    moved, turned = np.zeros((REMEMBERED, n)), np.zeros((REMEMBERED, n))
-    curve, part = np.zeros(REMEMBERED), np.zeros(REMEMBERED)
-    value = softmin(graph, game, sharpness, logits, weight, slope)
-    kept, quiet = 0, 0
-    for _ in range(steps):
-        way[:] = slope
-        for back in range(min(kept, REMEMBERED)):
-            m = (kept - 1 - back) % REMEMBERED
-            part[m] = dot(moved[m], way) / curve[m]
-            for i in range(n):
-                way[i] -= part[m] * turned[m, i]
-        if kept > 0:
-            m = (kept - 1) % REMEMBERED
-            scale = curve[m] / dot(turned[m], turned[m])
-            for i in range(n):
-                way[i] *= scale
-        for back in range(min(kept, REMEMBERED) - 1, -1, -1):
-            m = (kept - 1 - back) % REMEMBERED
-            change = part[m] - dot(turned[m], way) / curve[m]
-            for i in range(n):
-                way[i] += change * moved[m, i]
-        descent = dot(slope, way)
-        if not descent > 0.0:  # a bad memory: start it anew
-            if kept == 0:
-                break
-            kept = 0
-            continue
-        largest = 0.0
-        for i in range(n):
-            largest = max(largest, abs(way[i]))
-        length = min(1.0, 2.0 / largest)  # no logit moves by more than 2 at once
-        found = np.inf
-        for _ in range(30):
-            for i in range(n):
-                trial[i] = logits[i] - length * way[i]
-            found = softmin(graph, game, sharpness, trial, weight, trial_slope)
-            if found <= value - 1e-4 * length * descent:
-                break
-            length *= 0.4
-        if not found < value:
-            if kept == 0:
-                break
-            kept = 0
-            continue
-        m = kept % REMEMBERED
-        for i in range(n):
-            moved[m, i] = trial[i] - logits[i]
-            turned[m, i] = trial_slope[i] - slope[i]
-        curve[m] = dot(moved[m], turned[m])
-        if curve[m] > 1e-12 * dot(turned[m], turned[m]):
-            kept += 1
-        quiet = quiet + 1 if value - found < 1e-9 else 0
-        logits[:] = trial
-        slope[:] = trial_slope
-        value = found
-        if quiet >= 8:
-            break
-    return softmin(graph, game, sharpness, logits, weight, slope)
 
 
 # Allocation -----------------------------------------------------------------------------------------------------------
@@ -540,10 +461,20 @@ class Allocation:
         game = self._challengers()
         for softer in (64.0, 16.0, 4.0, 1.0):  # a sharp minimum is followed from a soft one, not from afar
             if sharpness / softer >= 5:
-                play(
-                    self.graph, game, sharpness / softer, TURN_STEPS if softer == 1 else TURN_STEPS // 4, logits, weight
-                )
+                steps = TURN_STEPS if softer == 1 else TURN_STEPS // 4
+                logits = self._play(game, sharpness / softer, steps, logits)
+        softmin(self.graph, game, sharpness, logits, weight, np.empty_like(logits))
         return weight
+
+    def _play(self, game: Challengers, sharpness: float, steps: int, logits: FloatArray) -> FloatArray:
+        """Minimise `softmin` by quasi-Newton steps from these logits on."""
+
+        def value(at: FloatArray) -> tuple[float, FloatArray]:
+            slope = np.empty_like(at)
+            return softmin(self.graph, game, sharpness, at, np.empty_like(at), slope), slope
+
+        options = {"maxiter": steps, "maxcor": 16, "ftol": 1e-10, "gtol": 1e-10}
+        return np.asarray(minimize(value, logits, jac=True, method="L-BFGS-B", options=options).x)
 
     def _heights(self, weight: FloatArray) -> tuple[FloatArray, csr_array]:
         """Compute f_q of the challengers kept, and their gradients by weight as rows."""
@@ -659,12 +590,6 @@ class CharacteristicTime:
     def bound(self, delta: float) -> float:
         """Compute the episodes any algorithm needs on average: lower bound on T* times kl(delta, 1 - delta)."""
         return self.lower * confidence(delta) if self.lower > 0 else 0.0
-
-
-def confidence(delta: float) -> float:
-    """Compute kl(delta, 1 - delta) = (1 - 2 delta) log((1 - delta) / delta); 0 at delta >= 1/2: guessing is allowed."""
-    check_delta(delta)
-    return max(0.0, (1 - 2 * delta) * log((1 - delta) / delta)) if delta < 0.5 else 0.0
 
 
 def characteristic_time(

@@ -186,6 +186,12 @@ def log_confidence(delta: float, factor: float) -> float:
     return max(0.0, -log(factor * delta))
 
 
+def confidence(delta: float) -> float:
+    """Compute kl(delta, 1 - delta) = (1 - 2 delta) log((1 - delta) / delta); 0 at delta >= 1/2: guessing is allowed."""
+    check_delta(delta)
+    return max(0.0, (1 - 2 * delta) * log((1 - delta) / delta)) if delta < 0.5 else 0.0
+
+
 def is_tree(mdp: MDP) -> bool:
     """Return whether every (stage, state) but the first has exactly one arc into it."""
     return bool((np.bincount(mdp.target, minlength=mdp.n_nodes + 1)[1 : mdp.n_nodes] == 1).all())

@@ -13,7 +13,6 @@ from surepath.errors import SettingError
 from surepath.model.worlds import CALLABLE, GAUSSIAN, Instance
 from surepath.theory.bounds import (
     LowerBound,
-    compare_flows,
     divergence_lower_bound,
     gap_complexity,
     lower_bound,
@@ -23,8 +22,8 @@ from surepath.theory.bounds import (
     worst_case_lower_bound,
     worst_case_upper_bound,
 )
-from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time, confidence
-from surepath.theory.gaps import Case, checked_case, divide, is_tree
+from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time
+from surepath.theory.gaps import Case, checked_case, confidence, divide, is_tree
 
 TIMED_ARCS = 5_000  # up to this many arcs T* and divergences are computed unasked
 TIME = "T* kl(delta, 1 - delta)"
@@ -192,17 +191,7 @@ def _upper(at: Case) -> list[Row]:
 
 
 def _measures(at: Case) -> list[Row]:
-    flows = compare_flows(at.instance, at.epsilon, at.delta, sigma=at.sigma)
-    ratio = flows.upper / flows.lower if 0 < flows.lower < np.inf else None
-    remark = "" if flows.matched else " (part of which grows with log(1/delta) here: gaps or sigmas do not match)"
     return [
-        Row(
-            "upper over lower flow",
-            "measure",
-            ratio,
-            f"minimum flow behind max-coverage's bound over that of Theorem 1: at most 128 H^2 = {flows.factor:,.0f} "
-            f"and a rest{remark}",
-        ),
         Row(
             "gap complexity, value gaps",
             "measure",

@@ -39,6 +39,7 @@ from surepath.web.views import (
     chosen_arcs,
     explain_challengers,
     graph,
+    options_of,
     pace_of,
     page_status,
     scores_of,
@@ -406,7 +407,7 @@ def cases(at: Chosen) -> Any:
 
 @reading.get("/pace")
 def pace(at: Chosen) -> Any:
-    """Return how many results came in and what they cost over time: [seconds, trials, spent or null] each."""
+    """Return how many results came in and what they cost over time: [seconds, results, spent or null] each."""
     with at.study.storage.reading(at.study.name) as log:
         return {"points": pace_of(log)}
 
@@ -488,6 +489,7 @@ def assigned(study: Study, trial: Trial) -> dict[str, Any]:
     return {
         "number": trial.number,
         "plan": plain(trial.plan),
+        "options": options_of(study.mdp, trial.path),
         "path": trial.path.tolist(),
         "known": study.mdp.unscored[trial.path].tolist(),
         "lease_until": trial.lease_until,

@@ -7,19 +7,21 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Integer, bindparam, cast, func, select
 
 from surepath._checks import IntArray, plain, rounded_up
 from surepath._text import many
 from surepath.learners.challenger.explain import PATIENCE
 from surepath.learners.challenger.learner import Challenger
 from surepath.model.mdp import MDP
-from surepath.model.paths import in_words, step_in_words
+from surepath.model.paths import in_words, plan_in_words, step_names
 from surepath.plots.studies import differences, shown_widths
 from surepath.study.fold import Fold
 from surepath.study.rounds import round_facts, round_in_words
 from surepath.study.status import status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
+from surepath.study.tables import trials
 from surepath.study.trial import COMPLETE, FAILED, PARTIAL, RUNNING, WORST, TrialRow
 
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
@@ -28,6 +30,15 @@ OPEN_ARC, RULED_OUT_ARC, EXCLUDED_ARC, KNOWN_ARC = range(4)
 LONGEST_DRAWN_LABEL = 200
 SCANNED = 20_000  # trials that one request with a filter reads
 MOST_PACE_POINTS = 200  # of the results over time
+_RESULT = (trials.c.study == bindparam("the_study")) & trials.c.state.in_((COMPLETE, PARTIAL, FAILED))
+PACE_ENDS = select(func.min(trials.c.told), func.max(trials.c.told)).where(_RESULT)
+_STRETCH = cast((trials.c.told - bindparam("the_first")) / bindparam("the_stretch"), Integer)
+PACE = (
+    select(func.max(trials.c.told), func.count(), func.sum(trials.c.cost))
+    .where(_RESULT)
+    .group_by(_STRETCH)
+    .order_by(func.max(trials.c.told))
+)
 
 
 def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
@@ -57,12 +68,12 @@ def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
     """List the steps of a plan with what is known of each."""
     width = shown_widths(learner)
     rows = []
-    for (step, option), arc in zip(mdp.plan(path).items(), path.tolist()):
+    for step, option, arc in zip(step_names(mdp), options_of(mdp, path), path.tolist()):
         numbers = rounded([learner.means[arc], width[arc]])
         rows.append(
             {
-                "step": str(step),
-                "option": str(option),
+                "step": step,
+                "option": option,
                 "arc": arc,
                 "mean": numbers[0],
                 "width": numbers[1],
@@ -111,7 +122,7 @@ def warnings(mdp: MDP, fold: Fold) -> list[str]:
     for arc in failing[:5].tolist():
         stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1
         found.append(
-            f"{mdp.action_label(arc)} at {step_in_words(mdp, stage)} failed "
+            f"{mdp.action_label(arc)} at {step_names(mdp)[stage]} failed "
             f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
         )
     if fold.enough() and mdp.scored is None:
@@ -197,8 +208,7 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
     nodes = np.unique(np.concatenate([mdp.source[arcs], mdp.target[arcs]])).tolist()
     stage_of = np.searchsorted(mdp.stage_node, nodes, side="right") - 1
     return {
-        "steps": [str(step) for step in mdp.step_labels or range(mdp.horizon)],
-        "named_steps": mdp.step_labels is not None,
+        "steps": list(step_names(mdp)),
         "direction": mdp.direction,
         "unit": "worth" if in_words(mdp) else "score" if mdp.scored is None else "effect",
         "n_arcs": mdp.n_arcs,
@@ -213,6 +223,13 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
     }
 
 
+def options_of(mdp: MDP, path: Any) -> list[str]:
+    """Name the option that a plan takes at each step, in their order."""
+    if mdp.plans is not None:
+        return [plan_in_words(mdp.plan(path))]
+    return [mdp.action_label(int(arc)) for arc in path]
+
+
 def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
     """Return a trial as a row of a table."""
     return {
@@ -222,6 +239,7 @@ def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
         "of": row.of,
         "worker": row.worker,
         "plan": {str(step): str(option) for step, option in mdp.plan(row.path).items()},
+        "options": options_of(mdp, row.path),
         "path": list(row.path),
         "rewards": list(row.rewards),
         "total": sum(row.rewards) if row.state == COMPLETE else None,
@@ -302,17 +320,20 @@ def scores_of(mdp: MDP, log: Reading, stage: int, option: str) -> dict[str, Any]
 
 
 def pace_of(log: Reading) -> list[list[float | None]]:
-    """Return when results came in and what was spent: [seconds, trials, spent or null] each, of the last SCANNED."""
-    last = log.last_number()
-    first = max(1, last - SCANNED + 1)
-    told = sorted((row for row in scanned(log, first, last) if row.told), key=lambda row: row.told or 0.0)
+    """Return how many results came in by when and what they cost: [seconds, results, spent or null] each.
+
+    The database adds up: one row for each of MOST_PACE_POINTS stretches of time.
+    """
+    first, last = log.run(PACE_ENDS).one()
+    if first is None:
+        return []
     points: list[list[float | None]] = []
-    spent: float | None = None
-    for number, row in enumerate(told, start=first):
-        spent = spent if row.cost is None else (spent or 0.0) + row.cost
-        points.append([row.told, number, spent])
-    step = max(1, len(points) // MOST_PACE_POINTS)
-    return points[::-step][::-1]
+    results, spent = 0, None
+    for told, count, cost in log.run(PACE, the_first=first, the_stretch=(last - first) / MOST_PACE_POINTS or 1.0):
+        results += count
+        spent = spent if cost is None else (spent or 0.0) + cost
+        points.append([told, results, spent])
+    return points
 
 
 def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:

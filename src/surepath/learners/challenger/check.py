@@ -20,8 +20,6 @@ from surepath.learners.challenger.state import (
     Evidence,
     Pairs,
     Scratch,
-    Stages,
-    StageScratch,
     Walks,
 )
 
@@ -64,14 +62,16 @@ def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int)
     return rows
 
 
-@inner_kernel
-def fill_grid(pairs: Pairs, seen: Evidence, work: Scratch) -> int:
+@optional_kernel
+def fill_grid(walks: Walks | None, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     """Fill in rows (entry, slope), per entry the slopes of a geometric grid that some pair may need; return how many.
 
     The best slope of a pair is about the root of the sum of its a^2 over twice its B. The largest of its a decides: the
     slope lies between that a over D and that a times U. So a slope is left out where no arc has such an a: sigmas of
-    very different sizes leave wide gaps in the middle, and the grid stays short.
+    very different sizes leave wide gaps in the middle, and the grid stays short. There are none without `walks`.
     """
+    if walks is None:
+        return 0
     alive, grid, cells = seen.alive, work.grid, work.cells
     mean, a = work.mean, work.a
     log_a, extras = work.log_a, work.extra
@@ -253,8 +253,8 @@ def left(live: BoolArray, on: BoolArray, cleared: BoolArray) -> int:
     return count
 
 
-@folded_kernel
-def planning_scales(pairs: Pairs, seen: Evidence) -> tuple[float, float]:
+@optional_kernel
+def planning_scales(walks: Walks | None, pairs: Pairs, seen: Evidence) -> tuple[float, float]:
     """Return the scale of the entry to plan with: the largest not above eight times the mean visits so far.
 
     An entry of small c bounds best while visits are few; what it would have played separates the plans that are
@@ -263,6 +263,8 @@ def planning_scales(pairs: Pairs, seen: Evidence) -> tuple[float, float]:
     Where entries learn the noise, c counts squares of rewards and is compared with their sum; the second answer is the
     scale, below 0, of the entry with a sigma to plan with beside them, and 0 where there is none.
     """
+    if walks is None:
+        return 0.0, 0.0
     scale, kind, known = pairs.scale, pairs.kind, pairs.is_known
     alive, visits, squares = seen.alive, seen.visits, seen.squares
     visited, squared, count = 0.0, 0.0, 0
@@ -296,94 +298,39 @@ def first_row(pairs: Pairs, work: Scratch, rows: int, scale: float) -> int:
     return found
 
 
-@optional_kernel
-def check_stages(
-    stages: Stages | None,
-    stage_work: StageScratch | None,
-    graph: Graph,
-    pairs: Pairs,
-    seen: Evidence,
-    work: Scratch,
-    epsilon: float,
-    how: Whole,
-) -> tuple[int, float]:
-    """Check under any dependence: sweep the rows of kappa until none takes out anything more.
-
-    ROUTINE first eliminates by single excursions, then by whole paths (at epsilon 0 both are one sweep), and keeps the
-    S0 bounds. The row to plan with is the one of kappa with the least largest z in the last sweep.
-    """
-    if stages is None:
-        return NO_ROW, np.inf
-    if stage_work is None:
-        return NO_ROW, np.inf
-    alive, live, on = seen.alive, work.live, work.on
-    cleared, judged = work.cleared, work.judged
-    for e in range(len(alive)):
-        live[e] = alive[e]
-        cleared[e] = False
-    rows = fill_stage_rows(stages, stage_work, graph, pairs, seen, work, np.int64(1 if how == ROUTINE else 0))
-    what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
-    count, before, best = left(live, on, cleared), -1, NO_ROW
-    least, lowest = np.inf, np.inf
-    for row in range(rows):
-        judged[row, 1] = -1.0
-    while True:
-        if what == TAKE_OUT:
-            if count == 0:
-                return PASSED, lowest
-            if count == before:
-                return best, lowest
-            before = count
-        least, best, size = np.inf, NO_ROW, count
-        for row in range(KEPT, rows):
-            if what == ELIMINATE or judged[row, 1] != size:
-                top, removed, _ = judge(graph, pairs, seen, work, np.int64(row), epsilon, np.int64(what))
-                size -= removed
-                judged[row, 0], judged[row, 1] = top, size if removed == 0 and what != ELIMINATE else -1
-            lowest = min(lowest, judged[row, 0])
-            if row >= FIRST_KAPPA and judged[row, 0] < least:
-                best, least = row, judged[row, 0]
-        if what == MARK:
-            for e in range(len(alive)):
-                live[e] = alive[e] and not cleared[e]
-        what = min(what + 1, TAKE_OUT)
-        count = left(live, on, cleared)
-        if how == FIND_LEAST:
-            return best, lowest
-
-
-@optional_kernel
-def check_slopes(
-    walks: Walks | None, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, how: Whole
-) -> tuple[int, float]:
+@inner_kernel
+def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, how: Whole) -> tuple[int, float]:
     """Check the incumbent, which must be set, in full: PASSED when all is cleared, else the row to plan with.
 
-    That is the row of the planning scale with the least largest z in the last sweep, which clears nothing, so that its
-    rows compare; NO_ROW when there is none, because no arc that is left has noise.
+    That is the row of the planning scale, or of kappa, with the least largest z in the last sweep, which clears
+    nothing, so that its rows compare; NO_ROW when there is none, because no arc that is left has noise.
 
-    ROUTINE, between trials, also eliminates, and saves passes where they could hardly matter: every fourth row judges
-    single excursions for good, every second row all remaining paths; then the rows of the planning scale take out what
-    they can, again and again; all rows follow only when at most a quarter of all arcs is left. THOROUGH sweeps all rows
-    until none takes out anything more. FIND_LEAST sweeps them once; the second answer is the least largest z of a row.
+    ROUTINE, between trials, also eliminates, and where steps are independent saves passes where they could hardly
+    matter: every fourth row judges single excursions for good, every second row all remaining paths; then the rows of
+    the planning scale take out what they can, again and again; all rows follow only when at most a quarter of all arcs
+    is left. THOROUGH sweeps all rows until none takes out anything more. FIND_LEAST sweeps them once; the second answer
+    is the least largest z of a row. Under any dependence every sweep has all rows, and ROUTINE keeps the S0 bounds.
 
     Passes that can change nothing are left out. A row gives the same again while no arc has left. And G of every pair
     is convex in the slope, so every z is: when from one slope of an entry to the next none has fallen, and no arc left,
     none will fall at the slopes that follow. (Widths by Bernstein are convex beyond the slopes where the range bounds
     them.)
     """
-    if walks is None:
-        return NO_ROW, np.inf
     alive, live, on = seen.alive, work.live, work.on
     cleared, grid = work.cleared, work.grid
     scale, kind, judged = pairs.scale, pairs.kind, work.judged
     for e in range(len(alive)):
         live[e] = alive[e]
         cleared[e] = False
-    rows, convex = fill_grid(pairs, seen, work), convex_from(pairs.learned, work.learned_work, alive)
+    by_stage = pairs.prior[0] == BY_STAGE
+    begin, convex = KEPT if by_stage else 0, convex_from(pairs.learned, work.learned_work, alive)
+    rows = fill_grid(pairs.walks, pairs, seen, work)
+    keep = np.int64(1 if how == ROUTINE else 0)
+    rows += fill_stage_rows(pairs.stages, work.stage_work, graph, pairs, seen, work, keep)
     for row in range(rows):
         judged[row, 1] = -1.0
     what = TAKE_OUT if how != ROUTINE else MARK if singly(pairs, 0, epsilon) else ELIMINATE
-    wide, count, before = how != ROUTINE, left(live, on, cleared), -1
+    wide, count, before = by_stage or how != ROUTINE, left(live, on, cleared), -1
     own, other = 0.0, 0.0
     best, lowest = NO_ROW, np.inf
     while True:
@@ -394,17 +341,21 @@ def check_slopes(
                 if wide or 4 * count > len(alive):
                     return best, lowest
                 wide, before = True, -1
-            if before < 0:
-                own, other = planning_scales(pairs, seen)
+            if before < 0 and not by_stage:
+                own, other = planning_scales(pairs.walks, pairs, seen)
                 best = first_row(pairs, work, rows, own)
             before = count
+        if by_stage:
+            best = NO_ROW
         least, size = np.inf, count
         last, over = -1, -1
-        for row in range(rows):
+        for row in range(begin, rows):
             entry = int(grid[row, 0])
             planned = (scale[entry] == own or scale[entry] == other) and grid[row, 1] > 0.0
             due = wide or planned
-            if what != TAKE_OUT:
+            if by_stage:
+                planned = row >= FIRST_KAPPA
+            elif what != TAKE_OUT:
                 due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or kind[entry] == SHIFTED
             if not due or entry == over:
                 continue
@@ -415,7 +366,8 @@ def check_slopes(
                 judged[row, 0], judged[row, 1] = top, size if removed == 0 and what != ELIMINATE else -1
                 if rises and entry == last:
                     over = entry
-                last = entry if grid[row, 1] > (convex if kind[entry] == BERNSTEIN else 0.0) else -1
+                curved = not by_stage and grid[row, 1] > (convex if kind[entry] == BERNSTEIN else 0.0)
+                last = entry if curved else -1
             lowest = min(lowest, judged[row, 0])
             if planned and judged[row, 0] < least:
                 best, least = row, judged[row, 0]

@@ -533,38 +533,6 @@ def learn_missing(learned: Learned | None, product: FloatArray, e: int) -> None:
         bet(learned.betting, product, e, 1.0, 1.0)
 
 
-@folded_kernel
-def refresh_visits(learned: Learned, learned_work: LearnedScratch, e: int, n: int) -> None:
-    """Recompute what depends on the visits of arc e alone."""
-    learned_work.per[e] = learned.span[e] / n
-    learned_work.log_per[e] = learned.log_span[e] - np.log(n)
-    learned_work.ceiling[e] = learned.span[e] * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
-
-
-@folded_kernel
-def refresh_bernstein(table: Bernstein, learned_work: LearnedScratch, side: Whole, j: Whole, e: int, w: float) -> None:
-    """Recompute the place of arc e in the Bernstein table for entry j; w is V + c."""
-    row = bernstein_row(table, w)
-    learned_work.row[side, j, e] = row
-    learned_work.beyond[side, j, e] = w - table.w[row]
-
-
-@folded_kernel
-def refresh_bets(
-    learned: Learned,
-    product: FloatArray,
-    learned_work: LearnedScratch,
-    side: Whole,
-    j: Whole,
-    e: int,
-    mean: float,
-) -> None:
-    """Recompute the betting widths of arc e for entry j, after `halve` for this side."""
-    x = (mean - learned.low[e]) / learned.span[e]
-    which = learned.which[side, j, e]
-    tabulate(learned.betting, product, learned_work.bets, e, side, j, which, x if side == 0 else 1.0 - x)
-
-
 @hot_kernel
 def bernstein_width(
     table: Bernstein,

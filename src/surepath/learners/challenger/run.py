@@ -7,31 +7,22 @@ import numpy as np
 from surepath._checks import IntArray
 from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
-from surepath.kernels.sweeps import Graph, Reality
+from surepath.kernels.sweeps import Graph, Reality, heaviest
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import set_incumbent
-from surepath.learners.challenger.check import (
-    FIND_LEAST,
-    NO_ROW,
-    PASSED,
-    ROUTINE,
-    SHARE,
-    THOROUGH,
-    check_slopes,
-    check_stages,
-)
+from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
 from surepath.learners.challenger.noise import (
     BERNSTEIN,
     HIDDEN,
+    MOST_PRECISION,
     Learned,
     LearnedScratch,
+    bernstein_row,
     halve,
     is_learned,
     learn,
     learn_missing,
-    refresh_bernstein,
-    refresh_bets,
-    refresh_visits,
+    tabulate,
 )
 from surepath.learners.challenger.sampling import (
     BY_COVERAGE,
@@ -40,7 +31,7 @@ from surepath.learners.challenger.sampling import (
     BY_SEPARATION,
     FLOW,
     FREE,
-    choose,
+    choose_by_price,
     cover,
     follow_flow,
     marked,
@@ -112,22 +103,28 @@ def refresh_learned(
     if not learned.learns[e]:
         return
     n = seen.visits[e] + seen.missing[e]
-    refresh_visits(learned, learned_work, e, n)
-    work.variance[e] = learned.span[e] ** 2 * (seen.squares[e] + 0.25) / (n + 1.0)
+    span, bets, table = learned.span[e], learned_work.bets, learned.bernstein
+    learned_work.per[e] = span / n
+    learned_work.log_per[e] = learned.log_span[e] - np.log(n)
+    learned_work.ceiling[e] = span * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
+    work.variance[e] = span**2 * (seen.squares[e] + 0.25) / (n + 1.0)
     for side in range(2):
         if len(seen.product) > 0:
-            halve(seen.product, learned_work.bets, e, np.int64(side))
+            halve(seen.product, bets, e, np.int64(side))
         for j in range(pairs.c.shape[1]):
             if pairs.kind[j] < BERNSTEIN:
                 continue
             c = pairs.c[side, j, e]
             w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
             if pairs.kind[j] == BERNSTEIN:
-                refresh_bernstein(learned.bernstein, learned_work, np.int64(side), np.int64(j), e, w)
+                row = bernstein_row(table, w)
+                learned_work.row[side, j, e], learned_work.beyond[side, j, e] = row, w - table.w[row]
             else:
-                mean = role_mean(pairs.stages, seen, e, np.int64(side))
-                refresh_bets(learned, seen.product, learned_work, np.int64(side), np.int64(j), e, mean)
-            work.a[side, j, e] = learned.span[e] * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
+                x = (role_mean(pairs.stages, seen, e, np.int64(side)) - learned.low[e]) / span
+                x = x if side == RIVAL else 1.0 - x
+                which = learned.which[side, j, e]
+                tabulate(learned.betting, seen.product, bets, e, np.int64(side), np.int64(j), which, x)
+            work.a[side, j, e] = span * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
             work.log_a[side, j, e] = np.log(work.a[side, j, e])
             work.extra[side, j, e] = 0.5 * np.log(w / c)
 
@@ -231,7 +228,6 @@ def act(
     sampling = pairs.sampling
     playing, telling = task == PLAN or task == RUN, task == TELL  # noqa: SIM109
     aim, how = epsilon, ROUTINE if playing else THOROUGH
-    by_stage = pairs.prior[0] == at.BY_STAGE
     low, high = 0.0, np.inf
     if task == CERTIFY:
         aim, how = -np.inf, FIND_LEAST
@@ -247,11 +243,7 @@ def act(
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
                 prepare_quick_check(seen, work)
             else:
-                row, least = check_slopes(pairs.walks, graph, pairs, seen, work, aim, np.int64(how))
-                if by_stage:
-                    row, least = check_stages(
-                        pairs.stages, work.stage_work, graph, pairs, seen, work, aim, np.int64(how)
-                    )
+                row, least = check(graph, pairs, seen, work, aim, np.int64(how))
                 if task == CHECK:
                     return 1.0 if row == PASSED else 0.0
                 if task == CERTIFY:
@@ -288,7 +280,8 @@ def act(
                 along = follow_flow(graph, pairs, seen, work)
             thrifty = np.int64(1 if whose == FREE or covering else 0)
             if not along:
-                choose(graph, pairs, seen, work, thrifty)
+                heaviest(graph, mark, seen.alive, work.ahead, path)
+                choose_by_price(pairs.price, graph, seen.open, work, thrifty)
             if task != RUN or memo[at.EPISODES] >= limit:
                 return CUT
         if telling:

@@ -9,7 +9,7 @@ import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import Whole, folded_kernel
-from surepath.kernels.sweeps import Graph, backward, heaviest, walk
+from surepath.kernels.sweeps import Graph, backward, walk
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.bound import trace
 from surepath.learners.challenger.check import TAKE_OUT, judge, left, singly
@@ -212,13 +212,6 @@ def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
 
 
 @folded_kernel
-def choose(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, thrifty: Whole) -> None:
-    """Put the path to play into work.path: the heaviest by its marks, or one that has much of them for its price."""
-    heaviest(graph, work.mark, seen.alive, work.ahead, work.path)
-    choose_by_price(pairs.price, graph, seen.open, work, thrifty)
-
-
-@folded_kernel
 def choose_by_price(prices: FloatArray, graph: Graph, allowed: BoolArray, work: Scratch, thrifty: Whole) -> None:
     """Improve work.path, the heaviest path, to one that has much of the marks for its price, where paths have prices.
 
@@ -300,12 +293,8 @@ def precisions(mdp: MDP, bound: Mapping[str, Any]) -> FloatArray:
     shares = even_shares(mdp)
     scales = [entry.get("scale", 1.0) for entry in bound["entries"]]
     sides = [bound["rival"], bound["incumbent"]]
-    c = np.stack([side["factor"] * np.outer(scales, _power(shares, side["power"])) for side in sides])
+    c = np.stack([side["factor"] * np.outer(scales, shares ** side["power"]) for side in sides])
     return np.asarray(np.clip(c, bound["least"], bound["most"]))
-
-
-def _power(shares: FloatArray, power: float) -> FloatArray:
-    return np.asarray(np.sqrt(shares) if power == 0.5 else shares**power)
 
 
 def choices(mdp: MDP) -> tuple[FloatArray, FloatArray]:
@@ -396,5 +385,5 @@ def pairs_of(
         crowd_from=crowd_from,
         price=prices_of(mdp, thrifty),
         sampling=sampling,
-        stages=stages_of(mdp, sigma, delta, fills) if dependence == "any" else None,
+        stages=stages_of(mdp, sigma, delta, fills, float(after[0])) if dependence == "any" else None,
     )

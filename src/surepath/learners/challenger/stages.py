@@ -50,20 +50,15 @@ KAPPA_RATIO = 1.6
 SLOPE_STEP, BELOW = 1.2, 3  # of the slopes tried for a pair: how far apart, how many below the one that suits S0
 
 
-def stages_of(mdp: MDP, sigma: FloatArray, delta: float, fills: bool) -> Stages:
+def stages_of(mdp: MDP, sigma: FloatArray, delta: float, fills: bool, most_choices: float) -> Stages:
     """Build the settings: pi gives half to all arcs off a path alike, and half to those that leave one of its nodes.
 
-    `fills`: missing rewards count as the ends of their ranges, if every arc with noise has one.
+    `fills`: missing rewards count as the ends of their ranges, if every arc with noise has one. `most_choices`: of a
+    path.
     """
     degree = np.append(np.diff(mdp.first), 0)
     others = max(1, mdp.n_arcs - mdp.horizon)
-    choices = np.append(degree[:-1] > 1, False).astype(np.int64)
-    most = np.zeros(mdp.n_nodes + 1, dtype=np.int64)
-    for h in reversed(range(mdp.horizon)):
-        arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
-        source = mdp.source[arcs]
-        np.maximum.at(most, source, choices[source] + most[mdp.target[arcs]])
-    near = 0.5 / others + 0.5 / (max(1, int(most[0])) * np.maximum(degree - 1, 1))
+    near = 0.5 / others + 0.5 / (max(1.0, most_choices) * np.maximum(degree - 1, 1))
     least, top = np.full(mdp.n_arcs, -np.inf), np.full(mdp.n_arcs, np.inf)
     if mdp.gain_range is not None:
         low, high = mdp.gain_range
@@ -160,15 +155,25 @@ def fill_kappas(stages: Stages, pairs: Pairs, seen: Evidence, work: Scratch) -> 
     return rows
 
 
-@inner_kernel
+@optional_kernel
 def fill_stage_rows(
-    stages: Stages, stage_work: StageScratch, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, keep: Whole
+    stages: Stages | None,
+    stage_work: StageScratch | None,
+    graph: Graph,
+    pairs: Pairs,
+    seen: Evidence,
+    work: Scratch,
+    keep: Whole,
 ) -> int:
     """Bound every live arc against the incumbent's arc of its stage, row by row; return how many rows there are.
 
     With `keep` the S0 bounds are kept: they are evidence. The slopes tried for a pair lie around sqrt(A / C), A the
     mean of both a^2 and C all that is paid per slope in S0; larger ones suit large kappa.
     """
+    if stages is None:
+        return 0
+    if stage_work is None:
+        return 0
     grid, bound, tried = work.grid, stage_work.bound, stage_work.tried
     first, source, stage_node = graph.first, graph.source, graph.stage_node
     top, lows, a = work.top, work.low, work.a

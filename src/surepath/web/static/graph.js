@@ -50,7 +50,7 @@ export class Graph {
     }
     const names = graph.steps.slice(graph.first, graph.last + 1).map((step, i) => s("text", {
       class: "step", x: layout.nodes[0].x + (i + (layout.lone ? 0.5 : 1)) * layout.column, y: 18, "text-anchor": "middle" },
-    short(graph.named_steps ? step : `step ${step}`, layout.column / 7.6)));
+    short(step, layout.column / 7.6)));
     this.nodeMarks = new Map();
     const nodes = s("g", { class: "nodes", "aria-hidden": "true" });
     for (const node of layout.nodes) {
@@ -126,7 +126,7 @@ export class Graph {
   words(one) {
     const { values, graph } = this, i = one.index, step = graph.steps[graph.first + one.stage];
     const visits = values.visits[i], kind = KINDS[values.state[i]];
-    const lines = [one.label, `${graph.named_steps ? step : `step ${step}`}${one.stage ? `, after ${one.from.label}` : ""}`];
+    const lines = [one.label, `${step}${one.stage ? `, after ${one.from.label}` : ""}`];
     if (kind === "known") lines.push(`${graph.unit} ${number(values.mean[i])}, known in advance`);
     else if (!visits) lines.push("never tried");
     else lines.push(`${graph.unit} ${number(values.mean[i])} ± ${number(values.width[i], 2)} over ${plural(visits, "trial")}`);
@@ -221,11 +221,11 @@ export function legend() {
 
 export function zoom(graph, load) {
   if (graph.arcs.arc.length === graph.n_arcs) return null;
-  const pick = (label, value) => h("label", {}, label, h("input", { type: "number", min: 0, max: graph.steps.length - 1, value, name: label }));
+  const pick = (label, value) => h("label", {}, label, h("input", { type: "number", min: 1, max: graph.steps.length, value: value + 1, name: label }));
   return h("form", { class: "zoom", onsubmit: (event) => {
     event.preventDefault();
     const data = new FormData(event.target);
-    load(Number(data.get("from step")), Number(data.get("to step")));
+    load(Number(data.get("from step")) - 1, Number(data.get("to step")) - 1);
   } }, h("span", {}, `Showing ${count(graph.arcs.arc.length)} of ${count(graph.n_arcs)} options: the current plan, its challengers and what was tried most.`),
   pick("from step", graph.first), pick("to step", graph.last), h("button", {}, "Zoom"));
 }

@@ -19,7 +19,7 @@ export class Heat {
   cells(drawing) {
     const { graph, values, plan, layout } = drawing, sign = graph.direction === "minimize" ? -1 : 1;
     const short = graph.n_arcs === values.arc.length ? shortfall(layout.arcs, values, sign) : null;
-    const steps = graph.steps.slice(graph.first, graph.last + 1).map((step) => ({ step: graph.named_steps ? step : `step ${step}`, cells: new Map() }));
+    const steps = graph.steps.slice(graph.first, graph.last + 1).map((step) => ({ step, cells: new Map() }));
     for (const one of layout.arcs) {
       const { cells } = steps[one.stage], i = one.index;
       if (!cells.has(one.label)) cells.set(one.label, { label: one.label, stage: graph.first + one.stage, visits: 0, sum: 0, short: null, width: null, planned: false, states: [] });

@@ -1,4 +1,4 @@
-// Trials reported and money spent over time, each as a small chart under one axis of time.
+// Results and money spent over time, each as a small chart under one axis of time.
 
 import { h, s, set } from "./dom.js";
 import { clock, count, number, plural, span } from "./words.js";
@@ -8,7 +8,7 @@ const HEIGHT = 84, LEFT = 46, RIGHT = 14, TOP = 20;
 export class Pace {
   constructor(box) {
     this.box = box;
-    this.points = []; // [seconds, trials, spent or null] each
+    this.points = []; // [seconds, results, spent or null] each
     this.resized = new ResizeObserver(() => { if (Math.abs((this.drawn ?? 0) - box.clientWidth) > 4) this.draw(); });
     this.resized.observe(box);
   }
@@ -17,10 +17,10 @@ export class Pace {
 
   draw() {
     const { box, points } = this, width = this.drawn = box.clientWidth;
-    if (points.length < 2 || !width) { set(box, h("p", { class: "muted" }, "Shown from the second result on.")); return; }
+    if (points.length < 2 || points[0][0] === points.at(-1)[0] || !width) { set(box, h("p", { class: "muted" }, "Shown from the second result on.")); return; }
     const [[first], [last, , spent]] = [points[0], points.at(-1)], paid = points.filter((point) => point[2] !== null);
-    const x = (time) => LEFT + ((time - first) / (last - first || 1)) * (width - LEFT - RIGHT);
-    set(box, chart("trials reported", points.map(([time, trials]) => [x(time), trials]), width, count),
+    const x = (time) => LEFT + ((time - first) / (last - first)) * (width - LEFT - RIGHT);
+    set(box, chart("results", points.map(([time, results]) => [x(time), results]), width, count),
       paid.length > 1 ? chart("spent", paid.map(([time, , sum]) => [x(time), sum]), width, number) : null,
       h("p", { class: "ends when" }, h("span", {}, clock(first)), h("span", {}, clock(last))),
       h("p", { class: "muted" }, words(points, spent)));
@@ -29,12 +29,17 @@ export class Pace {
   close() { this.resized.disconnect(); }
 }
 
-// The pace over all of the time and, where it is another, over the last tenth of the results.
+// The pace over all of the time and over its last tenth.
 function words(points, spent) {
-  const [first, begun] = points[0], [last, trials] = points.at(-1), [then, before] = points[Math.floor(0.9 * (points.length - 1))];
-  const rate = (many, seconds) => (seconds > 0 ? `${number((3600 * many) / seconds, 2)} an hour` : "all at once");
-  const money = spent === null ? "" : ` Spent ${number(spent)}, ${number(spent / trials, 2)} a trial.`;
-  return `${plural(trials - begun, "trial")} in ${span(last - first)}: ${rate(trials - begun, last - first)}, lately ${rate(trials - before, last - then)}.${money}`;
+  const [first] = points[0], [last, results] = points.at(-1), [then, before] = points.findLast(([time]) => time <= last - (last - first) / 10);
+  const money = spent === null ? "" : ` Spent ${number(spent)}, ${number(spent / results, 2)} a result.`;
+  return `${plural(results, "result")} in ${span(last - first)}: ${rate(results / (last - first))}, lately ${rate((results - before) / (last - then))}.${money}`;
+}
+
+// So many a second, in the unit of which there is one or more.
+function rate(pace) {
+  const [seconds, unit] = [[1, "a second"], [60, "a minute"], [3600, "an hour"]].find(([one]) => pace * one >= 1) ?? [86400, "a day"];
+  return `${number(pace * seconds, 2)} ${unit}`;
 }
 
 function chart(title, places, width, words) {

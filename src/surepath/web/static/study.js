@@ -104,13 +104,13 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
   }
 
-  const trialForm = mayWrite ? new TrialForm(name, () => trials.first()) : null;
+  const trialForm = mayWrite ? new TrialForm(name, status.plan.map((row) => row.step), () => trials.first()) : null;
   const trials = new Trials(name, trialForm ? (trial) => trialForm.open(trial) : null);
 
   const planned = card("Current plan", {}, plan, total), many = status.best_path.length > MANY_STEPS;
   const challengers = card("Challengers", {}, h("p", { class: "muted" }, status.round === null
     ? "By how much each may still be better than the current plan, and what it changes. The first is the proven gap."
-    : "By how much each change may still improve the current plan. Changes add up: the proven gap is that of the best of them together."), rivals, rivalNote);
+    : "By how much each change of one stretch may still improve the current plan. Several may go together: the proven gap covers every plan."), rivals, rivalNote);
   set(main, hero, warned,
     card("Options", { class: "wide" }, h("div", { class: "views", role: "group", "aria-label": "How to show the options" }, views), asGraph, heatBox, zoomBox, chosen),
     many ? planned : null,
@@ -128,6 +128,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     setText(total, !status.settled ? "There is none yet: it begins with the first score." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
     trials.plan = status.best_path;
     trials.scored = status.scored;
+    trials.steps = status.plan.map((row) => row.step);
     trialForm?.rest(status.done);
     warned.hidden = !status.warnings.length;
     set(warnings, status.warnings.map((text) => h("li", {}, text)));

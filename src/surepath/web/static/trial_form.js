@@ -4,8 +4,9 @@ import { post } from "./api.js";
 import { card, h, set } from "./dom.js";
 
 export class TrialForm {
-  constructor(name, changed) {
+  constructor(name, steps, changed) {
     this.query = { study: name };
+    this.steps = steps;
     this.changed = changed;
     this.place = h("div", {});
     this.said = h("p", { role: "alert", class: "wrong" });
@@ -35,7 +36,7 @@ export class TrialForm {
 
   open(trial) {
     this.free = false;
-    const steps = Object.entries(trial.plan);
+    const steps = trial.options.map((option, i) => [this.steps[i], option]);
     const inputs = steps.map(([step, option], i) => h("input", { id: `score-${i}`, inputmode: "decimal", autocomplete: "off", "aria-label": `Score of ${option} at ${step}`, disabled: trial.known?.[i], placeholder: trial.known?.[i] ? "known" : "score" }));
     const rows = steps.map(([step, option], i) => h("tr", {}, h("th", { scope: "row" }, step), h("td", {}, option), h("td", {}, inputs[i])));
     const note = h("input", { id: "note", maxlength: 2000, autocomplete: "off", placeholder: "what went wrong", "aria-label": "Note on a failure" });

@@ -16,6 +16,7 @@ export class Trials {
     this.report = report;
     this.plan = []; // the current one, arc by arc
     this.scored = []; // which steps have a score of their own
+    this.steps = []; // their names
     this.sort = "";
     this.before = [null]; // the pages on the way here
     this.body = h("tbody", {});
@@ -74,7 +75,7 @@ export class Trials {
   }
 
   row(trial) {
-    const steps = Object.entries(trial.plan).map(([step, option], i) => ({ step, option, score: i < trial.rewards.length && this.scored[i] !== false ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
+    const steps = trial.options.map((option, i) => ({ step: this.steps[i], option, score: i < trial.rewards.length && this.scored[i] !== false ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
     const taken = ({ step, option, score }, named) => h("span", { class: "taken" }, named ? h("span", { class: "muted" }, `${step}: `) : null, option, score === null ? null : h("b", {}, ` ${number(score)}`));
     const joined = (list, named) => list.map((one, i) => [i ? (named ? ", " : " › ") : null, taken(one, named)]).flat();
     const changed = steps.filter((one) => !one.same), long = steps.length > (narrow() ? 3 : LONG);
