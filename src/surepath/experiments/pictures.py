@@ -55,7 +55,7 @@ def rows_of(source: Any) -> polars.DataFrame:
     if isinstance(source, pl.DataFrame):
         missing = [name for name in RUN_COLUMNS if name not in source.columns]
         if missing:
-            raise SettingError(f"rows of runs need the columns {', '.join(missing)}; experiments.results.read has them")
+            raise SettingError(f"rows of runs need the columns {', '.join(missing)}; experiments.store.read has them")
         frame: polars.DataFrame = source
         return frame
     if isinstance(source, Mapping) and source and all(isinstance(one, Results) for one in source.values()):
