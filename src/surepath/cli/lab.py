@@ -229,7 +229,7 @@ def reproduce(
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play the paper's experiments again: PNG, SVG, PDF, Parquet, an HTML report. Call again to continue after a stop."""
+    """Play the paper's experiments again: PNG, SVG, PDF, Parquet, an HTML report. Call again to go on after a stop."""
     from surepath._checks import one_of
     from surepath.experiments.figures.common import Options
     from surepath.experiments.figures.reproduce import FIGURES, REPORT, files_of
