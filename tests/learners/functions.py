@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -70,3 +71,58 @@ def not_compiled(view: RuleView, path: Any) -> None:
     weights = np.zeros(len(arcs))
     weights[arcs] = np.arange(len(arcs), 0, -1.0)
     best_path(view, weights, path)
+
+
+def fickle(view: RuleView, path: Any) -> None:
+    """Draws its numbers elsewhere."""
+    best_path(view, np.random.rand(len(view.means)), path)  # noqa: NPY002
+
+
+def only_the_best(view: RuleView, path: Any) -> None:
+    """Plays what looks best and nothing else once all was visited: the others stay uncertain for ever."""
+    best_path(view, np.where((view.visits == 0) & ~view.known, 1000.0, view.means), path)
+
+
+def first_path(view: RuleView, path: Any) -> None:
+    """The first action everywhere, whatever was seen or excluded."""
+    node = 0
+    for h in range(len(path)):
+        path[h] = view.first[node]
+        node = view.target[path[h]]
+
+
+def hasty(view: RuleView, drop: Any) -> None:
+    """Drops the arcs that are off the path of the largest means."""
+    best: Any = np.zeros(1000, dtype=np.int64)
+    node, h = 0, 0
+    values(view, view.means)
+    drop[:] = view.active
+    while node < len(view.first) - 1:
+        best[h] = view.first[node]
+        for e in range(view.first[node], view.first[node + 1]):
+            if view.means[e] + view.scratch[view.target[e]] > view.means[best[h]] + view.scratch[view.target[best[h]]]:
+                best[h] = e
+        drop[best[h]] = False
+        node, h = view.target[best[h]], h + 1
+
+
+def at_once(view: RuleView) -> bool:
+    """Stops."""
+    return True
+
+
+SWITCH = SimpleNamespace(broken=False)
+
+
+def fails_to_drop(view: RuleView, drop: Any) -> None:
+    """Line 7 of Algorithm 1 in plain Python; raises once it is told to."""
+    if SWITCH.broken:
+        raise ZeroDivisionError("a user's slip")
+    by_return(view, drop)
+
+
+def fails_to_stop(view: RuleView) -> bool:
+    """Never stops; raises once it is told to."""
+    if SWITCH.broken:
+        raise ZeroDivisionError("a user's slip")
+    return False

@@ -1,249 +1,243 @@
-"""Rules written in Python: twenty lines, checked, and equal to the compiled ones when they say the same."""
+"""Rules of one's own: compiled runs decide as single steps and as the built-in rules; named, refused, checked."""
 
 from __future__ import annotations
 
+import functools
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from surepath import EPRL, Challenger, check_rule, families, simulate
-from surepath.errors import SettingError
-from surepath.learners.base import Learner
-from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, View
+from surepath.cli.main import app
+from surepath.errors import PathError, SettingError
+from surepath.experiments.spec import Spec
+from surepath.learners.base import build
+from surepath.learners.own_rules import chance, view_of, with_rules
 from surepath.learners.per_arc.state import copies
+from surepath.simulation.simulate import _stream, drive
+from tests.learners import functions
 
-pytestmark = pytest.mark.pure
-
-
-class Widest(SamplingRule):
-    """Max-diameter, written by a user: infinite widths become a number that outweighs all others."""
-
-    def choose(self, view: View) -> np.ndarray:
-        return view.best_path(np.where(np.isinf(view.widths), 1e6, view.widths))
-
-
-class Return(EliminationRule):
-    """Line 7 of Algorithm 1, written by a user."""
-
-    def eliminate(self, view: View) -> np.ndarray:
-        upper = np.where(np.isinf(view.upper), 1e6, view.upper)
-        floor = view.values(np.where(np.isinf(view.lower), -1e6, view.lower), only_active=False)[0]
-        return view.active & (view.through(upper) < floor)
+HERE = "tests.learners.functions"
+OWN: dict[str, Any] = {
+    "sampling": functions.widest,
+    "elimination": functions.by_return,
+    "stopping": functions.by_diameter,
+}
+PARTS = [["sampling"], ["elimination"], ["stopping"], ["sampling", "elimination", "stopping"]]
 
 
-class Diameter(StoppingRule):
-    """Line 9 of Algorithm 1, first half, written by a user."""
-
-    def stop(self, view: View) -> bool:
-        return bool(2 * view.values(np.where(np.isinf(view.widths), 1e6, view.widths))[0] <= view.epsilon)
+def same(found: Any, other: Any) -> bool:
+    return bool(found.to_dict() == other.to_dict() and found.path.tolist() == other.path.tolist())
 
 
-@pytest.mark.parametrize("rule", [Widest(), Return(), Diameter()])
-def test_good_rules_pass_the_check(rule: object) -> None:
-    played = check_rule(rule, graphs=40)  # type: ignore[arg-type]
-    assert played["graphs"] == 40
-    assert played["episodes"] > 100
-
-
-class OnlyTheBest(SamplingRule):
-    """Plays what looks best and nothing else once all was visited: the others stay uncertain for ever."""
-
-    def choose(self, view: View) -> np.ndarray:
-        unvisited = (view.visits == 0) & ~view.known
-        return view.best_path(np.where(unvisited, 1000.0, view.means))
-
-
-class AlwaysTheSame(SamplingRule):
-    """One path, whatever was seen."""
-
-    def choose(self, view: View) -> np.ndarray:
-        return view.best_path(np.zeros(view.mdp.n_arcs), only_active=False)
-
-
-@pytest.mark.parametrize("rule", [OnlyTheBest(), AlwaysTheSame()])
-def test_a_sampling_rule_that_never_ends_is_found(rule: SamplingRule) -> None:
-    with pytest.raises(SettingError, match=r"the learner does not end with it; .*\(graph \d+\)"):
-        check_rule(rule)
-
-
-def test_a_class_in_place_of_an_object_is_named() -> None:
-    with pytest.raises(SettingError, match=r"sampling must be an object of your rule, Widest\(\), not the class"):
-        EPRL(families.paper_random().mdp, 0.1, 0.1, sampling=Widest)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match=r"check_rule needs an object of your rule, Widest\(\)"):
-        check_rule(Widest)  # type: ignore[arg-type]
-
-
-def test_a_users_rules_decide_as_the_compiled_ones() -> None:
+@pytest.mark.parametrize("part", PARTS, ids=str)
+def test_functions_decide_as_the_built_in_rules_of_the_same_work(part: list[str]) -> None:
     instance = families.paper_random(seed=6)
-    own = {"sampling": Widest(), "elimination": Return(), "stopping": Diameter()}
-    for part in (["sampling"], ["elimination"], ["sampling", "elimination", "stopping"]):
-        options = {"sampling": "max-diameter", **{name: own[name] for name in part}}
-        compiled = EPRL(instance.mdp, 4.0, 0.1, 1.0, sampling="max-diameter")
-        python = EPRL(instance.mdp, 4.0, 0.1, 1.0, **options)  # type: ignore[arg-type]
-        assert not python.compiled
-        rng = np.random.default_rng(1)
-        while not compiled.stopped and compiled.episodes < 300:
-            path = python.ask()
-            assert path.tolist() == compiled.ask().tolist()
-            rewards = instance.means[path] + rng.standard_normal(3)
-            compiled.tell(path, rewards)
-            python.tell(path, rewards)
-            assert python.active.tolist() == compiled.active.tolist()
-            assert python.stopped == compiled.stopped
+    options = {"sampling": "max-diameter", **{name: OWN[name] for name in part}}
+    epsilons = [1.5, 4.0]
+    built_in = simulate(EPRL(instance.mdp, 4.0, 0.1, 0.5, sampling="max-diameter"), instance, 3, 3, epsilons)
+    own = simulate(EPRL(instance.mdp, 4.0, 0.1, 0.5, **options), instance, 3, 3, epsilons)
+    if "stopping" not in part:
+        assert same(own, built_in)
+    else:  # line 9 has a second half, which the function leaves out
+        by_gap = built_in.reason == "gap"
+        assert by_gap.any()
+        assert (own.tau[by_gap] == built_in.tau[by_gap]).all()
 
 
-def test_a_users_rule_can_be_simulated() -> None:
-    instance = families.paper_random(seed=6)
-    with pytest.warns(UserWarning, match="Widest is a rule written in Python: about a millisecond an episode"):
-        python = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling=Widest()), instance, runs=2, seed=3)
-    compiled = simulate(EPRL(instance.mdp, 5.0, 0.1, 1.0, sampling="max-diameter"), instance, runs=2, seed=3)
-    assert python.to_dict() == compiled.to_dict()
+@pytest.mark.pure
+@pytest.mark.parametrize("part", [*PARTS, ["random"]], ids=str)
+@pytest.mark.parametrize("world", [families.paper_random(seed=6, sigma=0.5), families.chain(3, 3, sigma=0.5)])
+def test_compiled_runs_are_the_single_steps(part: list[str], world: Any) -> None:
+    own = {"sampling": functions.random_walk} if part == ["random"] else {name: OWN[name] for name in part}
+    learner = EPRL(world.mdp, 1.0, 0.1, 0.5, **{"sampling": "coverage", **own})
+    assert learner.compiled
+    compiled = simulate(learner, world, 3, 5, [1.0, 3.0], budget=300, workers=1)
+    for run in range(3):
+        stepped = drive(learner, world, _stream(5, run), 300, np.array([1.0, 3.0]))
+        for name in ("tau", "path", "eliminated", "gap"):
+            column = getattr(compiled, name)[2 * run : 2 * run + 2]
+            assert column.tolist() == getattr(stepped, name).tolist(), name
 
 
-class NotAPath(SamplingRule):
-    def choose(self, view: View) -> np.ndarray:
-        return np.zeros(view.mdp.horizon, dtype=int)
+def test_a_function_is_kept_by_its_name_and_rebuilt() -> None:
+    mdp = families.paper_random().mdp
+    learner = EPRL(mdp, 0.1, 0.1, 1.0, **OWN)
+    settings = json.loads(json.dumps(learner.settings()))
+    assert (settings["sampling"], settings["stopping"]) == (f"{HERE}:widest", f"{HERE}:by_diameter")
+    again = build(with_rules(settings), mdp)
+    assert again.compiled
+    assert again.ask().tolist() == learner.ask().tolist()
+    for text, message in (
+        ("no_such_module:f", "No module named 'no_such_module'; the module must be installed, on PYTHONPATH or"),
+        (f"{HERE}:narrowest", f"the module {HERE} has no function 'narrowest'"),
+    ):
+        with pytest.raises(SettingError, match=re.escape(message)):
+            simulate({**settings, "sampling": text}, families.paper_random(), 1, 0)
 
 
-class Fickle(SamplingRule):
-    def __init__(self) -> None:
-        self.rng = np.random.default_rng(0)
-
-    def choose(self, view: View) -> np.ndarray:
-        return view.best_path(self.rng.random(view.mdp.n_arcs))
-
-
-class Meddler(SamplingRule):
-    def choose(self, view: View) -> np.ndarray:
-        view.visits[0] = 7
-        return view.best_path(view.means)
+@pytest.mark.parametrize("kind", [EPRL, Challenger])
+def test_only_specs_of_simulations_import_by_name(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, HERE)
+    with pytest.raises(SettingError, match=r"sampling '.*' is not known"):
+        kind(families.paper_random().mdp, 0.1, 0.1, 1.0, sampling=f"{HERE}:widest")
+    assert HERE not in sys.modules
 
 
-class Hasty(EliminationRule):
-    def eliminate(self, view: View) -> np.ndarray:
-        return view.active & (view.through(view.means) < view.values(view.means)[0])
+def spec_of(**rule: Any) -> dict[str, Any]:
+    return {
+        "runs": 2, "deltas": [0.1], "epsilons": [3.0], "instances": ["chain-v1/n3k2/seed7"],
+        "learners": [{"name": "EPRL", **rule}],
+    }  # fmt: skip
 
 
-class WrongShape(EliminationRule):
-    def eliminate(self, view: View) -> np.ndarray:
-        return np.zeros(1)
+@pytest.mark.parametrize("rule", [functions.widest, f"{HERE}:widest"])
+def test_a_spec_names_a_function(rule: Any) -> None:
+    spec = Spec.from_dict(spec_of(sampling=rule))
+    assert spec.learners[0].label == "EPRL sampling=widest"
+    assert spec.to_dict()["learners"][0]["sampling"] == f"{HERE}:widest"
+    assert Spec.from_dict(spec.to_dict()) == spec
 
 
-class AtOnce(StoppingRule):
-    def stop(self, view: View) -> bool:
-        return True
+def test_what_no_worker_can_rebuild_is_refused_in_words() -> None:
+    def local(view: Any, path: Any) -> None:
+        functions.widest(view, path)
+
+    words = "learners[0].sampling: sampling local cannot be rebuilt in a worker; put the rule into a module as a"
+    with pytest.raises(SettingError, match=re.escape(words)):
+        Spec.from_dict(spec_of(sampling=local))
+    instance = families.paper_random(seed=6)  # here it runs all the same
+    assert simulate(EPRL(instance.mdp, 4.0, 0.1, 0.5, sampling=local), instance, 2, 3).correct.all()
+
+
+def test_the_command_line_takes_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rules_beside_me.py").write_text(Path(functions.__file__).read_text())
+    (tmp_path / "numba.py").write_text("raise RuntimeError('planted')")
+    monkeypatch.chdir(tmp_path)
+    words = ["simulate", "chain-v1/n3k2/seed7", "--learner", "EPRL", "--set", "sampling=rules_beside_me:widest"]
+    assert CliRunner().invoke(app, [*words, "--epsilon", "3", "--runs", "2", "--json"]).exit_code == 0
+    words = ["simulate", "chain-v1/n3k2/seed7", "--learner", "EPRL", "--set", f"sampling={HERE}:widest"]
+    done = CliRunner().invoke(app, [*words, "--epsilon", "3", "--runs", "2", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["settings"]["learner"]["sampling"] == f"{HERE}:widest"
+
+
+def test_what_numba_cannot_compile_runs_in_python_with_a_warning() -> None:
+    instance = families.chain(3, 2, sigma=0.1)
+    with pytest.warns(UserWarning, match="not_compiled runs in Python, about a thousand times slower"):
+        learner = EPRL(instance.mdp, 1.0, 0.1, 0.1, sampling=functions.not_compiled)
+    assert not learner.compiled
+    assert simulate(learner, instance, 2, 3).correct.all()
+
+
+def test_settings_give_a_rule_back_and_leave_an_absent_one_out() -> None:
+    settings = EPRL(families.paper_random().mdp, 0.5, 0.1, 2.0, sampling=functions.widest).settings()
+    assert settings["sampling"] == f"{HERE}:widest"
+    assert "stopping" not in settings
+
+
+def test_a_function_that_gives_no_path_is_refused() -> None:
+    instance = families.chain(3, 2, sigma=0.1)
+    with pytest.raises(PathError):
+        simulate(EPRL(instance.mdp, 0.1, 0.1, 0.1, sampling=functions.no_path), instance, 2, 3, workers=1)
+
+
+def test_functions_are_checked() -> None:
+    for role, rule in OWN.items():
+        played = check_rule(rule, role, graphs=12)
+        assert played["graphs"] == 12
+        assert played["episodes"] > 20
+        assert played["compiled"]
+    with pytest.raises(SettingError, match="role 'choosing' is not known"):
+        check_rule(functions.widest, "choosing")
+    for given in (type(None), functools.partial(functions.widest)):
+        with pytest.raises(SettingError, match=r"sampling must be a name or a function \(view, ...\), not"):
+            EPRL(families.paper_random().mdp, 0.1, 0.1, 1.0, sampling=given)
+    with pytest.raises(SettingError, match=r"check_rule needs a function \(view, ...\), not str"):
+        check_rule("widest")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("rule", "message"),
+    ("rule", "role", "message"),
     [
-        (NotAPath(), "NotAPath: not a path: option"),
-        (Fickle(), "Fickle: asked twice without news it gave two paths"),
-        (Meddler(), "Meddler: ValueError: assignment destination is read-only"),
-        (Hasty(), "of a best path while all intervals held"),
-        (WrongShape(), "WrongShape must return bool"),
-        (AtOnce(), "AtOnce: it stopped on a path"),
+        (functions.no_path, "sampling", "no_path: not a path: option"),
+        (functions.out_of_range, "sampling", "out_of_range: IndexError: index"),
+        (functions.fickle, "sampling", "fickle: asked twice without news it gave two paths"),
+        (functions.only_the_best, "sampling", "only_the_best: the learner does not end with it"),
+        (functions.hasty, "elimination", "of a best path while all intervals held"),
+        (functions.at_once, "stopping", "at_once: it stopped on a path"),
     ],
 )
-def test_bad_rules_are_found_out(rule: object, message: str) -> None:
+def test_bad_rules_are_found_out(rule: Any, role: str, message: str) -> None:
     with pytest.raises(SettingError) as caught:
-        check_rule(rule)  # type: ignore[arg-type]
+        check_rule(rule, role)
     assert message in str(caught.value)
     assert "(graph " in str(caught.value)
 
 
-class Fails(Return, StoppingRule):
-    """Works as an elimination rule, and raises in either role once it is told to."""
-
-    broken = False
-
-    def eliminate(self, view: View) -> np.ndarray:
-        if self.broken:
-            raise ZeroDivisionError("a user's slip")
-        return super().eliminate(view)
-
-    def stop(self, view: View) -> bool:
-        if self.broken:
-            raise ZeroDivisionError("a user's slip")
-        return False
-
-
+@pytest.mark.filterwarnings("ignore:.* runs in Python")
 @pytest.mark.parametrize("role", ["elimination", "stopping"])
 def test_a_rule_that_raises_leaves_the_learner_as_it_was(role: str, monkeypatch: pytest.MonkeyPatch) -> None:
     instance = families.paper_random(seed=6)
-    options = {"sampling": "max-diameter", role: Fails()}
-    hurt, spared = (EPRL(instance.mdp, 0.01, 0.1, 0.1, **options) for _ in range(2))  # type: ignore[arg-type]
+    rule = functions.fails_to_drop if role == "elimination" else functions.fails_to_stop
+    options: dict[str, Any] = {"sampling": "max-diameter", role: rule}
+    hurt, spared = (EPRL(instance.mdp, 0.01, 0.1, 0.1, **options) for _ in range(2))
+    assert not hurt.compiled
     rng = np.random.default_rng(0)
-    for t in range(300):
+    for t in range(100):
         if spared.stopped:
             break
         path = spared.ask()
         rewards = instance.means[path] + 0.1 * rng.standard_normal(len(path))
         if t % 7 == 3:
             before = copies(hurt._state)
-            monkeypatch.setattr(Fails, "broken", True)
+            monkeypatch.setattr(functions.SWITCH, "broken", True)
             with pytest.raises(ZeroDivisionError, match="slip"):
                 hurt.tell(path, rewards)
             monkeypatch.undo()
             assert hurt.episodes == spared.episodes
             assert all(np.array_equal(old, new) for old, new in zip(before[:-1], hurt._state[:-1], strict=True))
-        np.testing.assert_array_equal(hurt.ask(), path)
         for learner in (hurt, spared):
             learner.tell(path, rewards)
-        np.testing.assert_array_equal(hurt.visits, spared.visits)
         np.testing.assert_array_equal(hurt.active, spared.active)
         assert hurt.certified_gap() == spared.certified_gap()
-    assert hurt.stopped == spared.stopped
     assert not hurt.active.all()
-
-
-class Thompson(SamplingRule):
-    """Top-two Thompson sampling: the best path of a world drawn from what was seen, or of another such world."""
-
-    def choose(self, view: View) -> np.ndarray:
-        unvisited = (view.visits == 0) & ~view.known
-        if unvisited.any():
-            return view.best_path(unvisited.astype(float))
-        spread = view.sigma / np.sqrt(np.maximum(view.visits, 1))
-        paths = [view.best_path(view.means + spread * view.rng.standard_normal(len(spread))) for _ in range(8)]
-        others = [path for path in paths if path.tolist() != paths[0].tolist()]
-        if view.rng.random() < 0.5:
-            return paths[0]
-        return others[0] if others else view.best_path(spread)
-
-
-@pytest.mark.parametrize("kind", [EPRL, Challenger])
-def test_a_rule_that_draws_takes_its_chances_from_the_learners_seed(kind: type[Learner]) -> None:
-    instance = families.chain(steps=3, options=3, seed=1, sigma=0.1)
-
-    def plays(seed: int | None) -> list[list[int]]:
-        learner = kind(instance.mdp, 0.3, 0.1, 1.0, sampling=Thompson(), seed=seed)  # type: ignore[call-arg]
-        rng, paths = np.random.default_rng(0), []
-        for _ in range(12):
-            path = learner.ask()
-            assert learner.ask().tolist() == path.tolist()
-            paths.append(path.tolist())
-            learner.tell(path, instance.means[path] + 0.1 * rng.standard_normal(3))
-        return paths
-
-    assert plays(5) == plays(5)
-    assert plays(None) == plays(0)
-    assert len({str(plays(seed)) for seed in range(5)}) > 1
 
 
 def test_challenger_takes_a_rule_of_ones_own() -> None:
     instance = families.chain(steps=3, options=3, seed=1, sigma=0.1)
-    learner = Challenger(instance.mdp, 0.2, 0.1, 0.1, sampling=Thompson())
+    learner = Challenger(instance.mdp, 0.2, 0.1, 0.1, sampling=functions.random_walk)
     result = simulate(learner, instance, runs=6, seed=3)
     assert result.correct.all()
     assert len(set(result.tau.tolist())) > 1  # every run draws for itself
-    again = simulate(learner, instance, runs=6, seed=3)
-    assert again.tau.tolist() == result.tau.tolist()
-    wide = Challenger(instance.mdp, 0.2, 0.1, 1.0, sampling=Thompson())
+    assert simulate(learner, instance, runs=6, seed=3).tau.tolist() == result.tau.tolist()
+    wide = Challenger(instance.mdp, 0.2, 0.1, 1.0, sampling=functions.random_walk)
     for _ in range(15):
-        path = wide.ask()
-        wide.tell(path, instance.means[path])
+        wide.tell(wide.ask(), [0.0, 0.0, 0.0])
     assert len({str(path) for path in wide.ask(6).tolist()}) > 1  # workers spread
-    with pytest.raises(SettingError, match="Challenger with a rule written in Python cannot be saved as numbers"):
+    with pytest.raises(SettingError, match="Challenger with a rule of your own cannot be saved as numbers"):
         learner.snapshot()
-    with pytest.raises(SettingError, match=r"sampling must be an object of your rule, Thompson\(\), not the class"):
-        Challenger(instance.mdp, 0.2, 0.1, 0.1, sampling=Thompson)  # type: ignore[arg-type]
+    stubborn = Challenger(instance.mdp, 0.2, 0.1, 1.0, sampling=functions.first_path)
+    stubborn.exclude(0)
+    with pytest.raises(SettingError, match=r"first_path returned .*, which was excluded; best_path leaves it out"):
+        stubborn.ask()
+
+
+@pytest.mark.parametrize("kind", [EPRL, Challenger])
+def test_chances_are_those_of_the_seed_and_even(kind: Any) -> None:
+    instance = families.chain(steps=3, options=3, seed=1, sigma=0.1)
+    learner = kind(instance.mdp, 0.3, 0.1, 0.1, sampling=functions.random_walk)
+    view = view_of(learner)
+    drawn = np.array([chance(view, number) for number in range(4000)])
+    assert drawn.min() >= 0
+    assert drawn.max() < 1
+    assert np.abs(np.histogram(drawn, 8, (0, 1))[0] - 500).max() < 100
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.06
+    assert learner.ask().tolist() == learner.ask().tolist()
+    assert simulate(learner, instance, 4, 3).correct.all()

@@ -13,7 +13,6 @@ import pytest
 from surepath import BPIUCRL, EPRL, MDP, Challenger, Drawn, Gaussian, Instance, Uniform, WholePlan, families, simulate
 from surepath.errors import RewardError, SettingError
 from surepath.learners.base import Learner
-from surepath.learners.own_rules import SamplingRule, View
 from surepath.learners.watch import Watch
 
 # Answers that are called proven are: where rounding, ties, one path left or copies could spoil the proof --------------
@@ -74,26 +73,6 @@ def test_nobody_writes_into_a_learner_through_its_visits() -> None:
         learner.visits[:] = 9
         learner.sums[:] = 9.0
         assert learner.visits.sum() == learner.sums.sum() == 0
-
-
-class Forgetful(SamplingRule):
-    """Plays by how often it was asked."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def choose(self, view: View) -> Any:
-        self.asked += 1
-        return view.best_path(np.where(view.visits == view.visits.min(), 1.0, 0.0))
-
-
-def test_a_fresh_learner_has_a_fresh_rule() -> None:
-    learner = EPRL(families.chain(steps=2, options=2, seed=1).mdp, 0.1, 0.1, 0.5, sampling=Forgetful())
-    for _ in range(3):
-        learner.tell(learner.ask(), [0.0, 0.0])
-    fresh = learner.fresh(0.2)
-    assert learner.sampling_rule.asked == 3  # type: ignore[union-attr]
-    assert fresh.sampling_rule.asked == 0  # type: ignore[union-attr]
 
 
 def test_uniform_draws_its_own_choices_in_stepped_runs() -> None:

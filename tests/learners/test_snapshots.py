@@ -8,8 +8,6 @@ import pytest
 
 from surepath import MDP
 from surepath.learners.base import build
-from surepath.learners.own_rules import SamplingRule, StoppingRule, View
-from surepath.learners.per_arc.eprl import EPRL
 
 MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 COMMON = {"epsilon": 0.5, "delta": 0.1, "sigma": 2.0}
@@ -87,22 +85,3 @@ def test_settings_are_pinned_in_their_order_with_epsilon_as_built(
         learner, "bound", None
     )  # many numbers, pinned by test_bound_numbers.py
     assert list(settings.items()) == [("name", spec["name"]), *expected.items()]
-
-
-def test_a_rule_of_ones_own_is_given_back_and_an_absent_one_left_out() -> None:
-    class First(SamplingRule):
-        """Plays arc 0."""
-
-        def choose(self, view: View) -> list[int]:
-            return [0]
-
-    class Never(StoppingRule):
-        """Goes on for ever."""
-
-        def stop(self, view: View) -> bool:
-            return False
-
-    settings = EPRL(MDP_OF_TWO, 0.5, 0.1, 2.0, sampling=First(), stopping=Never()).settings()
-    assert isinstance(settings["sampling"], First)
-    assert isinstance(settings["stopping"], Never)
-    assert "stopping" not in EPRL(MDP_OF_TWO, 0.5, 0.1, 2.0).settings()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from surepath import EPRL, MDP
-from surepath.learners.own_rules import View
+from surepath.learners.own_rules import best_path, view_of
 from surepath.model import paths
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
@@ -48,7 +48,7 @@ def test_every_value_is_that_of_the_listed_paths(mdp: MDP, seed: int) -> None:
 
 @given(mdps(), st.integers(0, 10_000))
 def test_a_rules_view_gives_the_same_paths(mdp: MDP, seed: int) -> None:
-    view, weight = View(EPRL(mdp, 0.5, 0.1, 1.0)), weights_of(mdp, seed)
-    np.testing.assert_array_equal(view.values(weight), paths.values_to_go(mdp, weight))
-    np.testing.assert_array_equal(view.best_path(weight), paths.best_path(mdp, weight))
-    np.testing.assert_array_equal(view.through(weight), paths.values_through(mdp, weight))
+    view, weight, path = view_of(EPRL(mdp, 0.5, 0.1, 1.0)), weights_of(mdp, seed), np.zeros(mdp.horizon, dtype=np.int64)
+    best_path(view, weight, path)
+    np.testing.assert_array_equal(view.scratch, paths.values_to_go(mdp, weight))
+    np.testing.assert_array_equal(path, paths.best_path(mdp, weight))

@@ -223,15 +223,11 @@ def test_status_and_explanation_say_what_was_spent_and_what_counts() -> None:
     assert "worth = score - 0.1 x cost" in study._repr_html_()
 
 
-def test_a_rule_written_in_python_is_refused_by_a_study() -> None:
-    from surepath.learners.own_rules import SamplingRule
+def test_a_rule_of_ones_own_is_refused_by_a_study() -> None:
+    from tests.learners.functions import widest
 
-    class Own(SamplingRule):
-        def choose(self, view: Any) -> Any:
-            return view.best_path(view.means)
-
-    with pytest.raises(SettingError, match=r"sampling=Own\(\) is a rule written in Python"):
-        new(learner={"name": "challenger", "sampling": Own()})
+    with pytest.raises(SettingError, match="sampling=widest is a rule of your own"):
+        new(learner={"name": "challenger", "sampling": widest})
 
 
 def test_a_late_result_replaces_the_full_price_of_its_expired_trial() -> None:

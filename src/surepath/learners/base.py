@@ -38,7 +38,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import step_in_words, step_number
 
 if TYPE_CHECKING:
-    from surepath.learners.own_rules import SamplingRule
+    from surepath.learners.own_rules import OwnRule
 
 
 # Base -----------------------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class Learner(ABC):
     name: ClassVar[str]
     compiled: bool = True  # whether `_run` plays whole runs in compiled code
     stop_reason: str | None = None
-    sampling_rule: SamplingRule | None = None  # of the user's own
+    sampling_rule: OwnRule | None = None  # of the user's own
     rule_seed: int = 0  # of the stream that a sampling rule of the user's own may draw from
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:

@@ -1,20 +1,16 @@
-"""Rules of your own: one function, compiled into the run; or a class in plain Python, slower and as free as you like.
+"""Rules of your own: one function, compiled into the run.
 
-A function gets a `RuleView`, arrays in arc order, turned so that larger is better, and stays within what Numba
-compiles. A sampling rule writes the H arcs to play, an elimination rule marks arcs to drop, a stopping rule returns a
-truth value:
+A function gets a `RuleView`, arrays in arc order, turned so that larger is better. A sampling rule writes the H arcs to
+play, an elimination rule marks arcs to drop, a stopping rule returns a truth value:
 
     def widest(view, path):
-        \"\"\"Play the path of the largest total width.\"\"\"
-        best_path(view, view.widths, path)
+        best_path(view, view.widths, path)  # the path of the largest total width
 
     EPRL(mdp, epsilon=0.1, delta=0.05, sigma=0.1, sampling=widest)
 
-Specs of `simulate` and of experiments name it, sampling="my_rules:widest"; nothing else imports by such a name, so that
-what a study, a certificate or a request says is never imported.
-
-A class has one method, which gets a `View` with the same facts and helpers. `surepath.check_rule` tries either on
-awkward graphs and says what is wrong with it.
+What Numba cannot compile runs in Python, with a warning of its cost. Specs of `simulate` and of experiments name a
+function, sampling="my_rules:widest"; nothing else imports by such a name, so that what a study, a certificate or a
+request says is never imported. `surepath.check_rule` tries a rule on awkward graphs and says what is wrong with it.
 
 The guarantee of EPRL and Challenger does not depend on the sampling rule, but whether they ever end does: a rule that
 plays only what seems best leaves the others' intervals wide. The guarantee does depend on the other two: a wrong
@@ -27,124 +23,21 @@ import importlib
 import os
 import sys
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from inspect import isroutine
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, Uint32Array, frozen, one_of
+from surepath._checks import BoolArray, FloatArray, IntArray, Uint32Array, one_of
 from surepath.errors import SettingError
 from surepath.kernels.jit import helper_kernel, rule_kernel
 from surepath.kernels.sweeps import layers_of
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path as best_of
-from surepath.model.paths import values_through, values_to_go
 
 if TYPE_CHECKING:
     from surepath.learners.base import Learner
-
-
-class View:
-    """What a rule may read, in arc order; larger is better, whatever the direction of the problem.
-
-    Attributes:
-        mdp: The layered graph.
-        epsilon, delta: As given to the learner.
-        episodes: How many episodes have been played; the next one is number episodes + 1.
-        visits: int [N].
-        means: Empirical mean, 0 where unvisited, the known reward where known, float [N].
-        widths: Half the confidence interval, infinite where unvisited, float [N].
-        upper, lower: means + widths and means - widths, float [N].
-        active: bool [N].
-        passable: Arcs that active policies can use, bool [N].
-        known: Arcs whose reward is known in advance, bool [N].
-        excluded: Arcs that were excluded as infeasible; the helpers never use them, bool [N].
-        sigma: Sub-Gaussian factor of each arc, float [N].
-        rng: A random stream made of the learner's seed, the number of episodes and the plays under way: a rule that
-            draws from it gives the same path when asked again.
-    """
-
-    def __init__(self, learner: Learner) -> None:
-        self.mdp: MDP = learner.mdp
-        self.epsilon, self.delta, self.episodes = learner.epsilon, learner.delta, learner.episodes
-        self.known: BoolArray = learner.mdp.is_known
-        self.visits: IntArray = _locked(learner.visits)
-        self.means: FloatArray = _locked(np.nan_to_num(learner.mdp.sign * learner.means))
-        self.sigma: FloatArray = _locked(learner.sigma)
-        self.widths: FloatArray = _locked(learner.widths_now())
-        self.upper: FloatArray = _locked(self.means + self.widths)
-        self.lower: FloatArray = _locked(self.means - self.widths)
-        self.active: BoolArray = _locked(learner.active)
-        self.passable: BoolArray = _locked(learner.passable_now())
-        self.excluded: BoolArray = _locked(getattr(learner, "excluded", np.zeros(learner.mdp.n_arcs, dtype=np.bool_)))
-        self._stream = [learner.rule_seed, learner.episodes, len(getattr(learner, "_under_way", ()))]
-        self._rng: np.random.Generator | None = None
-
-    @property
-    def rng(self) -> np.random.Generator:
-        """Return the random stream of this view."""
-        if self._rng is None:
-            self._rng = np.random.default_rng(np.random.SeedSequence(self._stream))
-        return self._rng
-
-    def values(self, weights: ArrayLike, only_active: bool = True) -> FloatArray:
-        """Compute the largest sum of finite weights from each node to the end, float [n_nodes + 1]; -inf if no path."""
-        return values_to_go(self.mdp, self._weights(weights, only_active))
-
-    def best_path(self, weights: ArrayLike, only_active: bool = True) -> IntArray:
-        """Find a path with the largest sum of weights, int [H]; the lowest arc wins a tie."""
-        return best_of(self.mdp, self._weights(weights, only_active))
-
-    def through(self, weights: ArrayLike, only_active: bool = True) -> FloatArray:
-        """Compute the largest sum of weights of a path through each arc, float [N]; -inf where there is none."""
-        return values_through(self.mdp, self._weights(weights, only_active))
-
-    def _weights(self, weights: ArrayLike, only_active: bool) -> FloatArray:
-        weight = np.array(weights, dtype=np.float64)
-        if weight.shape != (self.mdp.n_arcs,):
-            raise SettingError(f"weights must have shape ({self.mdp.n_arcs},), one per arc, not {weight.shape}")
-        if np.isnan(weight).any() or np.isposinf(weight).any():
-            raise SettingError("weights must be finite (or -inf to close an arc); replace +inf by a large number")
-        weight[self.excluded] = -np.inf
-        if only_active:
-            weight[~self.passable] = -np.inf
-        return weight
-
-
-def _locked(array: Any) -> Any:
-    return frozen(np.array(array))
-
-
-class SamplingRule(ABC):
-    """Choose which path to play next."""
-
-    @abstractmethod
-    def choose(self, view: View) -> ArrayLike:
-        """Return the path to play, H arcs; the same view must give the same path: draw from view.rng alone."""
-
-
-class EliminationRule(ABC):
-    """Choose the arcs that can no longer be on a best path."""
-
-    @abstractmethod
-    def eliminate(self, view: View) -> ArrayLike:
-        """Return the arcs to eliminate for good, bool [N]; called after every episode."""
-
-
-class StoppingRule(ABC):
-    """Decide when the recommended path is good enough."""
-
-    @abstractmethod
-    def stop(self, view: View) -> bool:
-        """Return whether to stop; called after every episode and its eliminations."""
-
-
-# Functions ------------------------------------------------------------------------------------------------------------
-
 
 UNSEEN = 1e100  # width of an arc that was never visited: outweighs everything, and sums of it stay numbers
 
@@ -221,94 +114,79 @@ def chance(view: RuleView, number: int) -> float:
     return float(z >> np.uint64(11)) * 2.0**-53
 
 
-def rule_view(view: View) -> RuleView:
-    """Copy what a `View` holds into the arrays of a function, of the types that compiled runs use."""
-    layers, widths = layers_of(view.mdp), np.minimum(view.widths, UNSEEN)
-    run, _, under_way = view._stream
-    copies = [view.visits, view.means, widths, view.means + widths, view.means - widths, view.sigma]
-    copies += [view.active, view.passable & ~view.excluded, view.known, np.zeros(view.mdp.n_nodes + 1)]
-    seed = int((run ^ (under_way * 0x9E3779B97F4A7C15)) % 2**63)
+def view_of(learner: Learner) -> RuleView:
+    """Copy what a learner knows into the arrays that a function reads, of the types that compiled runs use."""
+    layers, widths = layers_of(learner.mdp), np.minimum(learner.widths_now(), UNSEEN)
+    means = np.nan_to_num(learner.mdp.sign * learner.means)
+    passable = learner.passable_now() & ~getattr(learner, "excluded", np.zeros(learner.mdp.n_arcs, dtype=np.bool_))
+    under_way = len(getattr(learner, "_under_way", ()))
+    seed = int((learner.rule_seed ^ (under_way * 0x9E3779B97F4A7C15)) % 2**63)
+    copies = [learner.visits, means, widths, means + widths, means - widths, learner.sigma]
+    copies += [learner.active, passable, learner.mdp.is_known, np.zeros(learner.mdp.n_nodes + 1)]
     arrays = [layers.first, layers.target, *map(np.array, copies)]
-    return RuleView._make([*arrays, view.epsilon, view.delta, view.episodes, seed])
+    return RuleView._make([*arrays, learner.epsilon, learner.delta, learner.episodes, seed])
 
 
-class FunctionRule:
+# What a function writes into, by the role of its rule: arcs to play, marks to drop, or nothing (it returns its answer).
+OUT: dict[str, str | None] = {"sampling": "int64", "elimination": "bool", "stopping": None}
+
+
+class OwnRule:
     """A rule given as a function.
 
     Attributes:
+        role: "sampling", "elimination" or "stopping".
         function: As it was given.
         compiled: The same, compiled; None where Numba cannot compile it.
         reference: "module:function" where the function can be imported by that name, else the function.
     """
 
-    out: ClassVar[str | None]  # type of the array that the function writes into; None: it returns its answer
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.compiled, why = compiled(function, self.out)
+    def __init__(self, role: str, function: Callable[..., Any]) -> None:
+        self.role, self.function = role, function
+        self.compiled, why = compiled(function, OUT[role])
         self.reference: Any = reference_of(function) or function
+        self.label: str = getattr(function, "__name__", "rule")
         if self.compiled is None:
             warnings.warn(
                 f"{self.label} runs in Python, about a thousand times slower than compiled: Numba says {why}",
-                stacklevel=5,
+                stacklevel=4,
             )
 
-    @property
-    def label(self) -> str:
-        """Return the function's name."""
-        return getattr(self.function, "__name__", "rule")
+    def answer(self, learner: Learner) -> Any:
+        """Return the path to play, int [H], the marks of the arcs to drop, bool [N], or whether to stop."""
+        view, call, out = view_of(learner), self.compiled or self.function, OUT[self.role]
+        if out is None:
+            return bool(call(view))
+        answer = np.zeros(learner.mdp.horizon if self.role == "sampling" else learner.mdp.n_arcs, dtype=out)
+        call(view, answer)
+        return answer
 
-    def call(self, *args: Any) -> Any:
-        """Call the function, compiled where it can be."""
-        return (self.compiled or self.function)(*args)
+    def path(self, learner: Learner) -> IntArray:
+        """Return the path to play; one that is none, or uses what was excluded, is refused."""
+        path = learner.mdp.check_path(self.answer(learner))
+        excluded = getattr(learner, "excluded", None)
+        for arc in [] if excluded is None else path[excluded[path]].tolist():
+            arc_words = learner.mdp.describe_arc(arc)
+            raise SettingError(f"{self.label} returned {arc_words}, which was excluded; best_path leaves it out")
+        return path
 
-    def __deepcopy__(self, memo: Any) -> FunctionRule:
+    def __deepcopy__(self, memo: Any) -> OwnRule:
         return self
 
     def __reduce__(self) -> Any:
-        return type(self), (self.function,)
+        return type(self), (self.role, self.function)
 
 
-class FunctionSampling(FunctionRule, SamplingRule):
-    """A sampling rule (view, path): writes the H arcs to play into path."""
-
-    out = "int64"
-
-    def choose(self, view: View) -> IntArray:
-        """Return the path to play."""
-        path: IntArray = np.zeros(view.mdp.horizon, dtype=np.int64)
-        self.call(rule_view(view), path)
-        return path
-
-
-class FunctionElimination(FunctionRule, EliminationRule):
-    """An elimination rule (view, drop): sets drop, bool [N], where an arc is to go for good."""
-
-    out = "bool"
-
-    def eliminate(self, view: View) -> BoolArray:
-        """Return the arcs to eliminate."""
-        drop: BoolArray = np.zeros(view.mdp.n_arcs, dtype=np.bool_)
-        self.call(rule_view(view), drop)
-        return drop
-
-
-class FunctionStopping(FunctionRule, StoppingRule):
-    """A stopping rule (view): returns whether to stop."""
-
-    out = None
-
-    def stop(self, view: View) -> bool:
-        """Return whether to stop."""
-        return bool(self.call(rule_view(view)))
-
-
-Rule = SamplingRule | EliminationRule | StoppingRule
-_KINDS: dict[str, tuple[type[Any], type[Any]]] = {
-    "sampling": (SamplingRule, FunctionSampling),
-    "elimination": (EliminationRule, FunctionElimination),
-    "stopping": (StoppingRule, FunctionStopping),
-}
+def own_rule(role: str, value: Any) -> OwnRule | None:
+    """Return a rule of the user's own; None for what is no function."""
+    if isinstance(value, OwnRule):
+        return value
+    function = getattr(value, "py_func", value)  # of one that Numba compiled already
+    if isroutine(function):
+        return OwnRule(role, function)
+    if callable(value):
+        raise SettingError(f"{role} must be a name or a function (view, ...), not {type(value).__name__}")
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -363,33 +241,15 @@ def imported(what: str, text: str) -> Any:
 
 def with_rules(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a spec with the functions that it names as "module:function"."""
-    named = {what: settings[what] for what in _KINDS if isinstance(settings.get(what), str) and ":" in settings[what]}
+    named = {what: settings[what] for what in OUT if isinstance(settings.get(what), str) and ":" in settings[what]}
     return {**settings, **{what: imported(what, text) for what, text in named.items()}}
-
-
-def own_rule(what: str, value: Any) -> Any:
-    """Return a rule of the user's own, an object of a class or a function; None for what is none.
-
-    An object is copied: one copy plays, what was given stays as it came.
-    """
-    kind, function = _KINDS[what]
-    if isinstance(value, type):
-        raise SettingError(f"{what} must be an object of your rule, {value.__name__}(), not the class itself")
-    if isinstance(value, kind):
-        return deepcopy(value)
-    return function(value) if callable(value) else None
-
-
-def rule_name(rule: Any) -> str:
-    """Return what people call a rule: the name of its function or of its class."""
-    return rule.label if isinstance(rule, FunctionRule) else type(rule).__name__
 
 
 def storable(what: str, value: Any) -> Any:
     """Return a setting as a spec keeps it: a function by its "module:function"; refuse what no worker can rebuild."""
-    if not callable(value) and not isinstance(value, SamplingRule | EliminationRule | StoppingRule):
+    function = value.function if isinstance(value, OwnRule) else value
+    if not callable(function):
         return value
-    function = value.function if isinstance(value, FunctionRule) else value
     found, name = reference_of(function), getattr(function, "__name__", type(function).__name__)
     if found is None:
         raise SettingError(
@@ -399,39 +259,6 @@ def storable(what: str, value: Any) -> Any:
     return found
 
 
-def warn_of_cost(learner: Learner) -> None:
-    """Warn before simulated runs of a rule that is a class: each episode passes through Python."""
-    rules = (learner.sampling_rule, getattr(learner, "elimination_rule", None), getattr(learner, "stopping_rule", None))
-    for rule in rules:
-        if rule is not None and not isinstance(rule, FunctionRule):
-            warnings.warn(
-                f"{type(rule).__name__} is a rule written in Python: about a millisecond an episode, where a compiled "
-                f"rule takes a microsecond. Write it as one function (surepath.learners.own_rules)",
-                stacklevel=3,
-            )
-
-
-def checked_sampling(rule: object, names: Sequence[str]) -> str | SamplingRule:
+def checked_sampling(rule: object, names: Sequence[str]) -> str | OwnRule:
     """Return the name of a sampling rule, or a rule of the user's own."""
-    found: SamplingRule | None = own_rule("sampling", rule)
-    return found if found is not None else one_of("sampling", rule, names)
-
-
-def chosen_path(rule: SamplingRule, learner: Learner) -> IntArray:
-    """Ask a rule of the user's own for a path; one that is none, or uses what was excluded, is refused."""
-    view = View(learner)
-    path = learner.mdp.check_path(rule.choose(view))
-    for arc in path[view.excluded[path]].tolist():
-        raise SettingError(
-            f"{rule_name(rule)} returned {learner.mdp.describe_arc(arc)}, which was excluded; "
-            f"view.best_path leaves out what is excluded"
-        )
-    return path
-
-
-def checked_mask(answer: ArrayLike, rule: EliminationRule, n_arcs: int) -> BoolArray:
-    """Check the answer of an elimination rule; an error names the rule."""
-    mask = np.asarray(answer)
-    if mask.dtype != np.bool_ or mask.shape != (n_arcs,):
-        raise SettingError(f"{rule_name(rule)} must return bool [{n_arcs}], one per arc; got {mask.dtype} {mask.shape}")
-    return mask
+    return own_rule("sampling", rule) or one_of("sampling", rule, names)

@@ -19,7 +19,7 @@ from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import Learner, build
-from surepath.learners.own_rules import warn_of_cost, with_rules
+from surepath.learners.own_rules import with_rules
 from surepath.learners.runs import (
     BUDGET,
     BUDGET_AND_ZERO,
@@ -415,7 +415,6 @@ def simulate(
     if grid is None:
         grid = np.array([learner.epsilon])
     first_run = whole("first_run", first_run, low=0)
-    warn_of_cost(learner)
     some = _some_runs(learner, instance, seed, budget, grid, first_run)
     with Reporter(progress, runs) as report:
         if workers > 1:

@@ -19,7 +19,6 @@ from surepath._checks import one_of, real, shortened, whole
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, StudyError
 from surepath.learners.base import build, check_baselines, learner_name
-from surepath.learners.own_rules import SamplingRule
 from surepath.model.files import Problem, load_problem, parse_json_problem, problem_text
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Instance
@@ -205,11 +204,11 @@ def new_record(
         spec["sigma"] = sigma
     elif found.instance is not None and "sigma" not in spec and found.mdp.noise_missing("") is not None:
         spec["sigma"] = found.instance.sigma.tolist()
-    named = next((key for key, value in spec.items() if isinstance(value, SamplingRule) or callable(value)), None)
+    named = next((key for key, value in spec.items() if callable(value)), None)
     if named is not None:
-        rule = getattr(spec[named], "__name__", f"{type(spec[named]).__name__}()")
+        rule = getattr(spec[named], "__name__", type(spec[named]).__name__)
         raise SettingError(
-            f"a study is kept as text, and {named}={rule} is a rule written in Python; "
+            f"a study is kept as text, and {named}={rule} is a rule of your own; "
             f"name a rule, or use the learner itself (ask and tell)"
         )
     text = problem_text(found.mdp)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import deepcopy
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -19,7 +18,7 @@ from surepath.learners.challenger.numbers import DEPENDENCES, MISSING, PRIORS, c
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
 from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, pairs_of, prices_differ, share_out
 from surepath.learners.challenger.state import Evidence, Scratch, new_evidence, new_scratch
-from surepath.learners.own_rules import SamplingRule, checked_sampling, chosen_path
+from surepath.learners.own_rules import checked_sampling
 from surepath.learners.runs import (
     AGAIN,
     BUDGET,
@@ -68,7 +67,7 @@ class Challenger(Learner):
         sampling: "guarded" (the default: what separates paths; from half of the episodes planned for ties on, in
             every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
             same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
-            (EPRL's), "coverage", or a `SamplingRule` of your own; any keeps the guarantee.
+            (EPRL's), "coverage", or a function of your own (`surepath.learners.own_rules`); any keeps the guarantee.
         bound: Every number that the bound is made of (see `numbers.py`), as `settings()` gives it; by default
             chosen for the problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
@@ -111,7 +110,7 @@ class Challenger(Learner):
         sigma: ArrayLike | str | None = None,
         *,
         prior: str = "auto",
-        sampling: str | SamplingRule | None = None,
+        sampling: str | Callable[..., Any] | None = None,
         bound: Mapping[str, Any] | None = None,
         noise: str | None = None,
         dependence: str = "any",
@@ -141,9 +140,8 @@ class Challenger(Learner):
             self.prior = "stages"
         if sampling is None:
             sampling = "thrifty" if prices_differ(mdp) else "guarded"
-        # A rule of the user's own is copied twice: one copy plays, the other stays as it came for learners like this.
         self.sampling, thrifty = checked_sampling(sampling, SAMPLING), sampling == "thrifty"
-        self.sampling_rule = None if isinstance(self.sampling, str) else deepcopy(self.sampling)
+        self.sampling_rule = None if isinstance(self.sampling, str) else self.sampling
         self.compiled = self.sampling_rule is None
         self.seed = None if seed is None else whole("seed", seed, low=0)
         self.rule_seed = self.seed or 0
@@ -428,7 +426,7 @@ class Challenger(Learner):
     def _choose(self) -> IntArray:
         self._settle()
         if self.sampling_rule is not None and not self.stopped:
-            return chosen_path(self.sampling_rule, self)
+            return self.sampling_rule.path(self)
         return self._work.path
 
     def _add_under_way(self, paths: IntArray) -> None:
@@ -546,8 +544,7 @@ class Challenger(Learner):
     def _evidence(self) -> dict[str, Any]:
         if not self.compiled:
             raise SettingError(
-                f"{self.name} with a rule written in Python cannot be saved as numbers, since the rule may remember "
-                f"things of its own; pickle the learner instead"
+                f"{self.name} with a rule of your own cannot be saved as numbers; pickle the learner instead"
             )
         paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
         return {

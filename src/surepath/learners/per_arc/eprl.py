@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import one_of, positive, real, whole
 from surepath.errors import SettingError
-from surepath.learners.own_rules import EliminationRule, SamplingRule, StoppingRule, own_rule
+from surepath.learners.own_rules import own_rule
 from surepath.learners.per_arc.elimination import ELIMINATION, EVERY_EPISODE, EVERY_SA, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.rules import (
@@ -90,7 +89,7 @@ class EPRL(RuleLearner):
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor, one number or one per arc.
         sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage"; or a rule of your
-            own, a function or a `SamplingRule` (see `surepath.learners.own_rules`).
+            own, a function (see `surepath.learners.own_rules`).
         elimination: "return" (line 7), "value", "both" or "none"; or a rule of your own.
         schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
             or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
@@ -123,12 +122,12 @@ class EPRL(RuleLearner):
         delta: float,
         sigma: ArrayLike | None = None,
         *,
-        sampling: str | SamplingRule | Callable[..., Any] = "max-coverage",
-        elimination: str | EliminationRule | Callable[..., Any] | None = None,
+        sampling: str | Callable[..., Any] = "max-coverage",
+        elimination: str | Callable[..., Any] | None = None,
         schedule: str | None = None,
         widths: str | None = None,
         recommendation: str | None = None,
-        stopping: str | StoppingRule | Callable[..., Any] | None = None,
+        stopping: Callable[..., Any] | None = None,
         preset: str = "theory",
         prior: float = 20.0,
         growth: float = 1.1,
@@ -137,18 +136,16 @@ class EPRL(RuleLearner):
         self.preset = one_of("preset", preset, PRESETS)
         usual = preset_of(self.preset)
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
-        # Of a rule of the user's own one copy plays, the other stays as it came for learners like this.
         self.sampling_rule, self.elimination_rule, self.stopping_rule = (
             own_rule(what, rule)
             for what, rule in (("sampling", sampling), ("elimination", elimination), ("stopping", stopping))
         )
-        self.sampling: Any = deepcopy(self.sampling_rule) or one_of("sampling", sampling, valid)
-        self.elimination: Any = deepcopy(self.elimination_rule)
-        if self.elimination is None:
-            self.elimination = one_of("elimination", elimination or usual.elimination, ELIMINATION)
+        self.sampling: Any = self.sampling_rule or one_of("sampling", sampling, valid)
+        known = elimination or usual.elimination
+        self.elimination: Any = self.elimination_rule or one_of("elimination", known, ELIMINATION)
         if stopping is not None and self.stopping_rule is None:
             raise SettingError(f"stopping must be a rule of your own, or None, not {stopping!r}")
-        self.stopping = deepcopy(self.stopping_rule)
+        self.stopping = self.stopping_rule
         self.schedule = one_of("schedule", schedule or usual.schedule, (*SCHEDULES, "paper"))
         self.widths = one_of("widths", widths or usual.widths, ARC_WIDTHS)
         self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)

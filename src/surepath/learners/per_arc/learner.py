@@ -18,15 +18,7 @@ from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.sweeps import NO_REALITY, Reality, layers_of
 from surepath.learners import runs as tasks
 from surepath.learners.base import Learner
-from surepath.learners.own_rules import (
-    EliminationRule,
-    FunctionRule,
-    StoppingRule,
-    View,
-    checked_mask,
-    chosen_path,
-    rule_view,
-)
+from surepath.learners.own_rules import OwnRule, view_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.rules import STATIC_MAX_COVERAGE
 from surepath.learners.per_arc.run import NOT_A_PATH, is_lean, own_run, play
@@ -50,8 +42,8 @@ class RuleLearner(Learner):
         rules: The settings as the kernels read them.
     """
 
-    elimination_rule: EliminationRule | None = None
-    stopping_rule: StoppingRule | None = None
+    elimination_rule: OwnRule | None = None
+    stopping_rule: OwnRule | None = None
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
@@ -59,7 +51,7 @@ class RuleLearner(Learner):
         self.layers = layers_of(mdp)
         self.rules = self._rules()
         self._own = bool(own)
-        functions = all(isinstance(rule, FunctionRule) and rule.compiled is not None for rule in own)
+        functions = all(rule.compiled is not None for rule in own)
         self.compiled = functions and not (own and self.rules.sampling == STATIC_MAX_COVERAGE)
         self._table = table_of(self.rules, 1024)
         self._state = self._new_state()
@@ -148,7 +140,7 @@ class RuleLearner(Learner):
 
     def _choose(self) -> IntArray:
         if self.sampling_rule is not None:
-            return chosen_path(self.sampling_rule, self)
+            return self.sampling_rule.path(self)
         self._serve(tasks.ASK)
         return cast(IntArray, self._state.path[at.PATH])
 
@@ -171,12 +163,11 @@ class RuleLearner(Learner):
     def _own_rules(self, reason: int) -> int:
         """Apply the user's elimination and stopping rules after the statistics; return the verdict."""
         if self.elimination_rule is not None:
-            rule = self.elimination_rule
-            self._state.flag[at.MARKED] = checked_mask(rule.eliminate(View(self)), rule, self.mdp.n_arcs)
+            self._state.flag[at.MARKED] = self.elimination_rule.answer(self)
             self._serve(tasks.DROP)
             reason = int(self._serve(tasks.TEST))
         if self.stopping_rule is not None:
-            return GAP if bool(self.stopping_rule.stop(View(self))) else GO_ON
+            return GAP if self.stopping_rule.answer(self) else GO_ON
         return reason
 
     def __getstate__(self) -> dict[str, Any]:
@@ -223,12 +214,12 @@ class RuleLearner(Learner):
     def _own_run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilon: float) -> RunRecord:
         """Play a run with functions of the user's own; every epsilon has one by itself, from the same numbers."""
         rules = (self.sampling_rule, self.elimination_rule, self.stopping_rule)
-        run = own_run(*(None if rule is None else rule.compiled for rule in rules))  # type: ignore[union-attr]
+        run = own_run(*(None if rule is None else rule.compiled for rule in rules))
         start, one = rng.bit_generator.state, self.fresh(epsilon)
         assert isinstance(one, RuleLearner)
         one._begin(rng)
         state, n = one._state, self.mdp.n_arcs
-        shown = rule_view(View(one))
+        shown = view_of(one)
         rows = {"visits": state.number[at.VISITS], "active": state.flag[at.ACTIVE], "passable": state.flag[at.PASSABLE]}
         view, marks = shown._replace(**rows), np.zeros(n, dtype=np.bool_)
         reason, limit = GO_ON, 0
