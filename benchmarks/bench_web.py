@@ -68,7 +68,7 @@ import sys, optuna
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 place = optuna.storages.RDBStorage(f"sqlite:///{sys.argv[1]}")
 optuna.create_study(storage=place, study_name="bench")
-optuna.storages.run_grpc_storage_proxy(place, host="localhost", port=int(sys.argv[2]))
+optuna.storages.run_grpc_proxy_server(place, host="localhost", port=int(sys.argv[2]))
 """
 
 

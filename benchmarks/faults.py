@@ -47,6 +47,10 @@ class Served:
         self.told: list[tuple[float, ...]] = []  # by the first worker to be answered
         self.refused = 0
         self._ended, self._lock = threading.Event(), threading.Lock()
+        self.process: Any = None
+
+    def begin(self) -> None:
+        """Start the server and the workers."""
         self.start()
         # Daemons: one that waits for a server that is gone ends with the program, not ten minutes later.
         self._workers = [threading.Thread(target=self._work, args=(seed,), daemon=True) for seed in range(WORKERS)]
@@ -140,9 +144,11 @@ def fill_disk(at: Served) -> None:
                 file.write(b"x" * 65_536)
         except OSError:
             pass
-    before = len(at.told)
+    log = Path(at.storage.removeprefix("sqlite:///") + "-wal")
+    before, size = len(at.told), log.stat().st_size
     time.sleep(3.0)
-    print(f"    full: {len(at.told) - before} told in 3 s")
+    grown = log.stat().st_size - size
+    print(f"    full: {len(at.told) - before} told in 3 s, into a write-ahead log that grew by {grown:,} bytes")
     filler.unlink()
     at.run(1.0)
 
@@ -211,11 +217,13 @@ def measure(name: str, storage: str, folder: Path, harm: Callable[[Served], None
     begun = time.monotonic()
     at = Served(storage, folder)
     try:
+        at.begin()
         harm(at)
         lost, doubled, holds = at.finish()
     finally:
         at._ended.set()
-        at.process.kill()
+        if at.process is not None:
+            at.process.kill()
     said = "verifies" if holds else "FAILS"
     print(f"{name:44}{len(at.told):>8,}{lost:>6}{doubled:>9}  {said}  {time.monotonic() - begun:.0f} s", flush=True)
 

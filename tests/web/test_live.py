@@ -18,6 +18,7 @@ from surepath import MDP, Study
 from surepath.study.fold import Point
 from surepath.study.status import MOST_POINTS, points_of, thin
 from surepath.study.storage import Storage
+from surepath.study.telling import Result, UnknownTrialError
 from surepath.web import live, routes
 from surepath.web.access import Access
 from surepath.web.app import create_app
@@ -34,6 +35,43 @@ def test_a_study_deleted_and_created_anew_is_another(storage: Storage, reader: C
     new_study(storage, epsilon=0.5)
     assert reader.get("status", study="rag")["trials"] == 0
     assert reader.get("status")["epsilon"] == 0.5
+
+
+def test_what_waits_is_carried_out_together_and_an_error_is_that_of_its_request(storage: Storage) -> None:
+    new_study(storage)
+    at, alone = OpenStudies(storage).get("rag"), new_study(Storage("memory"))
+
+    def carried_out(*requests: tuple[Any, str | None]) -> list[Any]:
+        with at.study._lock:
+            answers = [
+                at.carry_out(
+                    None if number is None else Result(number, [0.1, 0.2, 0.3]),
+                    None if key is None else at.study._wanted(None, "me", key, None, False),
+                )
+                for number, key in requests
+            ]
+        return [answer.exception() or answer.result() for answer in answers]
+
+    carried_out((None, "first"))  # the thread is at work from here on; what follows waits for it together
+    before = storage_change(storage)
+    together = carried_out(*[(None, str(i)) for i in range(6)], (None, "3"))
+    assert [trials[0].number for _, trials in together] == [2, 3, 4, 5, 6, 7, 5]
+    assert storage_change(storage) - before <= 2  # the first may have gone alone
+    one_by_one = [alone.ask().path.tolist() for _ in range(7)]
+    assert [trials[0].path.tolist() for _, trials in together[:6]] == one_by_one[1:]
+    before = storage_change(storage)
+    told = carried_out((1, None), (99, None), (2, "a"), (3, None), (99, "b"), (3, None), (4, "c"))
+    assert [one if isinstance(one, Exception) else one[0] for one in (told[0], *told[2:4], *told[5:])] == [
+        "told", "told", "told", "repeated", "told"
+    ]  # fmt: skip
+    assert all(isinstance(told[i], UnknownTrialError) for i in (1, 4))
+    assert [len(told[i][1]) for i in (0, 2, 3, 5, 6)] == [0, 1, 0, 0, 1]
+    assert at.still().status().states["complete"] == 4
+
+
+def storage_change(storage: Storage) -> int:
+    with storage.reading("rag") as log:
+        return log.last_change()
 
 
 def test_the_stream_tells_only_what_differs(storage: Storage) -> None:

@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from surepath._checks import IntArray, check_epsilon, whole
 from surepath.errors import StoppedError, StorageError, StudyError, WaitingError
@@ -51,19 +51,36 @@ if TYPE_CHECKING:
     from surepath.study.status import Status
 
 
-def next_plans(log: Writing, fold: Fold, n: int, budget: float | None) -> list[QueueRow]:
-    """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it."""
-    plans = _from_queue(log, fold, n)
+class Wanted(NamedTuple):
+    """A request for trials: how many, for whom, under which name, and what the study may spend in all."""
+
+    n: int
+    worker: str
+    request: str
+    budget: float | None
+    attended: bool
+    named: bool  # by who asks: it may have been carried out before
+
+
+def next_plans(
+    log: Writing, fold: Fold, n: int, budget: float | None, beside: Sequence[TrialRow] = ()
+) -> list[QueueRow]:
+    """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it.
+
+    `beside` are the trials that this transaction has assigned already.
+    """
+    plans, taken = _from_queue(log, fold, n), [row.path for row in beside]
     if len(plans) < n:
         try:
-            for path in fold.choose(n - len(plans), [plan.path for plan in plans]).tolist():
+            for path in fold.choose(n - len(plans), [*taken, *(plan.path for plan in plans)]).tolist():
                 plans.append(QueueRow(0, tuple(path), ASKED))
         except WaitingError:
             if not plans:
                 raise
     if budget is not None:
         spending = fold.committed()
-        kept = affordable(spending.total, [spending.expected(plan.path) for plan in plans], budget)
+        spent = spending.total + sum(map(spending.expected, taken))
+        kept = affordable(spent, [spending.expected(plan.path) for plan in plans], budget)
         for plan in reversed(plans[kept:]):
             if plan.source != ASKED:
                 log.add_to_queue(plan, front=True)
@@ -275,21 +292,28 @@ class Study:
             attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
                 the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
         """
-        limit = checked_budget(budget)
-        count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
-        who = self.worker if worker is None else telling.name_text("worker", worker)
-        key = _key(request)
         with self._lock:
-            if self._company:  # what others reported is folded in before the lock is taken: they need not wait for it
-                self.sync()
-            attempts = itertools.count(0 if request is None else 1)  # a name of our own is new the first time
-            while (
-                rows := self._write(lambda log: self._assign(log, count, who, key, next(attempts) > 0, limit, attended))
-            ) is None:
-                self._write(self._expire)
-                self.sync()
+            (rows,) = self._ask_each([self._wanted(n, worker, request, budget, attended)])
         trials = [self._trial(row) for row in rows]
         return trials[0] if n is None else trials
+
+    def _wanted(
+        self, n: int | None, worker: str | None, request: str | None, budget: float | None, attended: bool
+    ) -> Wanted:
+        """Check what is asked for; see `ask`."""
+        count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
+        who = self.worker if worker is None else telling.name_text("worker", worker)
+        return Wanted(count, who, _key(request), checked_budget(budget), attended, request is not None)
+
+    def _ask_each(self, wanted: Sequence[Wanted]) -> list[list[TrialRow]]:
+        """Assign the trials of some requests, in their order and in one transaction; called with the lock held."""
+        if self._company:  # what others reported is folded in before the lock is taken: they need not wait for it
+            self.sync()
+        attempts = itertools.count()
+        while (rows := self._write(lambda log: self._assign(log, wanted, next(attempts) > 0))) is None:
+            self._write(self._expire)
+            self.sync()
+        return rows
 
     @property
     def spent(self) -> float | None:
@@ -298,26 +322,33 @@ class Study:
             self.sync()
             return self._fold.spent
 
-    def _assign(
-        self, log: Writing, n: int, worker: str, request: str, again: bool, budget: float | None, attended: bool
-    ) -> list[TrialRow] | None:
-        """Append the next n trials; None when leases have expired, which must be marked first."""
-        if again and (done := log.trials_of_request(request)):
-            return done
-        now = log.now()
-        if log.expired(now, 1):
-            return None
-        self._company = log.last_change() - self._fold.change > self._own
-        self._fold.sync(log)
-        self._own = 0
-        if self._fold.learner.stopped:
-            raise StoppedError(
-                f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer"
-                f"{'' if self.mdp.scored else ', tighten() goes on'}"
-            )
-        plans = next_plans(log, self._fold, n, budget)
-        lease = now + self.options.lease
-        reference = self._reference(log)
+    def _assign(self, log: Writing, wanted: Sequence[Wanted], again: bool) -> list[list[TrialRow]] | None:
+        """Append the next trials of each request; None when leases have expired, which must be marked first."""
+        answers: list[list[TrialRow]] = []
+        new: list[TrialRow] = []
+        for one in wanted:
+            rows = log.trials_of_request(one.request) if again or one.named else []
+            if not rows:
+                if not new:
+                    if log.expired(log.now(), 1):
+                        return None
+                    self._company = log.last_change() - self._fold.change > self._own
+                    self._fold.sync(log)
+                    self._own = 0
+                    if self._fold.learner.stopped:
+                        raise StoppedError(
+                            f"study {self.name!r} is done after {self._fold.prefix} trials; best_plan has its answer"
+                            f"{'' if self.mdp.scored else ', tighten() goes on'}"
+                        )
+                rows = self._new_trials(log, one, new)
+                new += rows
+            answers.append(rows)
+        if new:
+            self._fold.save(log)
+        return answers
+
+    def _new_trials(self, log: Writing, one: Wanted, beside: Sequence[TrialRow]) -> list[TrialRow]:
+        now, reference = log.now(), self._reference(log)
         rows = [
             TrialRow(
                 i,
@@ -325,18 +356,19 @@ class Study:
                 plan.path,
                 plan.source,
                 plan.of,
-                worker=worker,
+                worker=one.worker,
                 asked=now,
-                lease=lease,
-                attended=attended,
-                request=request,
+                lease=now + self.options.lease,
+                attended=one.attended,
+                request=one.request,
                 cases=self._cases.drawn(i),
                 baseline=() if reference is None else reference.baseline(self._cases.drawn(i)),
             )
-            for i, plan in enumerate(plans, start=log.last_number() + 1)
+            for i, plan in enumerate(
+                next_plans(log, self._fold, one.n, one.budget, beside), start=log.last_number() + 1
+            )
         ]
         log.add_trials(rows)
-        self._fold.save(log)
         return rows
 
     def _reference(self, log: Reading) -> Reference | None:

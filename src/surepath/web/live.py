@@ -12,29 +12,33 @@ import json
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
-from surepath.errors import StorageError, StudyError
+from surepath.errors import StoppedError, StorageError, StudyError
 from surepath.study.fold import Point
 from surepath.study.forecast import forecast
 from surepath.study.status import points_of
 from surepath.study.storage import Storage, open_storage, retrying
-from surepath.study.study import Study
+from surepath.study.study import Study, Wanted
 from surepath.study.tables import TransientError
+from surepath.study.telling import Result
+from surepath.study.trial import Trial
 from surepath.web.views import arc_values, page_status, rounded
 
 log = logging.getLogger("surepath.web")
 T = TypeVar("T")
 
 MOST_OPEN = 64
+MOST_TOGETHER = 32  # requests that are carried out in one transaction
 PATIENCE = 2.0  # seconds for which a database that is away is tried again
 ASK_AFTER, PULSE = 1.0, 1.7  # seconds after which a call asks whether the database answers, and that this may take
 PAUSE = 20.0  # seconds between two forecasts of one study
@@ -76,16 +80,60 @@ class Still(Study):
         return found
 
 
+@dataclass
+class Job:
+    """A request that reports a trial, asks for trials, or both; what came of it is the outcome and the trials."""
+
+    report: Result | None
+    wanted: Wanted | None
+    answer: Future[tuple[str | None, list[Trial]]] = field(default_factory=Future)
+    outcome: Any = None
+    rows: Any = ()
+
+
 class Opened:
-    """A study and its forecast."""
+    """A study, the thread that answers those who tell and ask in their order, and its forecast.
+
+    What waits when the thread is free is carried out together: one transaction for all reports and one for all requests
+    for trials, each with one write to the disk. An answer goes out when what it says is committed.
+    """
 
     def __init__(self, study: Study, forget: Callable[[], None]) -> None:
         self.study, self._forget = study, forget
         self.forecast = BackgroundForecast(self)
         self._still: tuple[Any, Still] | None = None
+        self._waiting: deque[Job] = deque()
+        self._thread = ThreadPoolExecutor(1, "surepath-study")
+
+    def carry_out(self, report: Result | None, wanted: Wanted | None) -> Future[tuple[str | None, list[Trial]]]:
+        """Report a trial, ask for trials, or both when it is this request's turn; no trials once the study is done."""
+        job = Job(report, wanted)
+        self._waiting.append(job)
+        self._thread.submit(self._carry_out)
+        return job.answer
+
+    def _carry_out(self) -> None:
+        batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
+        jobs = [job for job in batch if job.answer.set_running_or_notify_cancel()]
+        with self.study._lock:
+            telling = [job for job in jobs if job.report is not None]
+            for job, outcome in zip(telling, each(self.study.tell_many, [job.report for job in telling])):
+                job.outcome = outcome
+            asking = [job for job in jobs if job.wanted is not None and not isinstance(job.outcome, Exception)]
+            for job, rows in zip(asking, each(self.study._ask_each, [job.wanted for job in asking])):
+                job.rows = () if job.report is not None and isinstance(rows, StoppedError) else rows
+        for job in jobs:
+            failed = next((one for one in (job.outcome, job.rows) if isinstance(one, Exception)), None)
+            if failed is not None:
+                job.answer.set_exception(failed)
+            else:
+                job.answer.set_result((job.outcome, [self.study._trial(row) for row in job.rows]))
 
     def still(self) -> Still:
-        """Return the study as it is now, to compute on; the lock of the study itself is held for a copy alone."""
+        """Return the study as it is now, to compute on: who tells and asks waits for a copy alone."""
+        return self._thread.submit(self._as_it_is).result()
+
+    def _as_it_is(self) -> Still:
         with self.study._lock:
             try:
                 self.study.sync()
@@ -107,6 +155,16 @@ class Opened:
         still = self.still()
         with still._lock:
             yield still
+
+
+def each(do: Callable[[list[Any]], list[Any]], items: list[Any]) -> list[Any]:
+    """Do something for all at once; where that is refused, for one after the other, each with its own error."""
+    try:
+        return do(items) if items else []
+    except TransientError as error:
+        return [error] * len(items)
+    except Exception as error:
+        return [error] if len(items) == 1 else [each(do, [item])[0] for item in items]
 
 
 class Pulse:

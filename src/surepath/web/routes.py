@@ -29,7 +29,7 @@ from surepath._checks import plain
 from surepath._version import __version__
 from surepath.study.forecast import forecast as make_forecast
 from surepath.study.status import points_of, thin
-from surepath.study.study import Study
+from surepath.study.study import Study, Wanted
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED, Trial
 from surepath.web.access import READ, WRITE, Access
@@ -474,9 +474,15 @@ def certificate(at: Chosen) -> JSONResponse:
 
 
 @writing.post("/ask")
-def ask(at: Chosen, who: Writer, body: Ask) -> Any:
+async def ask(at: Chosen, who: Writer, body: Ask) -> JSONResponse:
     """Assign the next trials."""
-    return {"trials": [assigned(at.study, trial) for trial in at.study.ask(**body.model_dump())]}
+    _, found = await carried_out(at, None, at.study._wanted(**body.model_dump()))
+    return JSONResponse({"trials": [assigned(at.study, trial) for trial in found]})
+
+
+async def carried_out(at: Opened, report: Result | None, wanted: Wanted | None) -> tuple[str | None, list[Trial]]:
+    """Wait for this request's turn."""
+    return await asyncio.wrap_future(at.carry_out(report, wanted))
 
 
 def played(study: Study, number: int, path: list[int] | None) -> Trial | int:
@@ -500,13 +506,14 @@ def assigned(study: Study, trial: Trial) -> dict[str, Any]:
 
 
 @writing.post("/trials/{number}/tell")
-def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> dict[str, Any]:
+async def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> JSONResponse:
     """Report the scores of a trial, and ask for the next one where that is wanted."""
-    trial, report = played(at.study, number, body.path), body.model_dump(exclude={"ask", "path"})
-    if body.ask is None:
-        return {"outcome": at.study.tell(trial, **report)}
-    told, following = at.study.tell_and_ask(trial, **report, **body.ask.model_dump())
-    return {"outcome": told, "next": following and assigned(at.study, following)}
+    path = None if body.path is None else tuple(at.study.mdp.check_path(body.path).tolist())
+    report = Result(number, path=path, **body.model_dump(exclude={"ask", "path"}))
+    wanted = None if body.ask is None else at.study._wanted(None, **body.ask.model_dump())
+    outcome, found = await carried_out(at, report, wanted)
+    following = {} if body.ask is None else {"next": assigned(at.study, found[0]) if found else None}
+    return JSONResponse({"outcome": outcome, **following})
 
 
 @writing.post("/trials/{number}/fail")
