@@ -79,10 +79,9 @@ def test_help_imports_neither_numpy_nor_numba_and_the_package_no_compiler() -> N
 def test_new_writes_a_problem_that_loads(tmp_path: Path, kind: str, suffix: str) -> None:
     file = tmp_path / f"mine{suffix}"
     assert call_json("new", str(file), "--kind", kind)["written"] == str(file)
-    direction = "minimize" if kind == "routes" else "maximize"
-    problem = load_problem(file, direction=direction)
+    problem = load_problem(file)
     assert problem.instance is not None
-    assert problem.mdp.direction == direction
+    assert problem.mdp.direction == ("minimize" if kind == "routes" else "maximize")
     assert problem.mdp.is_known.any()
     assert problem.about or "#" in file.read_text(encoding="utf-8")
     assert f"surepath show {file}" in call("new", str(file), "--kind", kind, "--force")

@@ -93,7 +93,6 @@ def test_what_the_file_leaves_open_is_asked_for(tmp_path: Path, options: list[st
 
 # surepath simulate on the command line --------------------------------------------------------------------------------
 
-COSTS = ["--direction", "minimize"]
 SIMULATE_NAME = "paper_random-v1/s2a2h3/seed0"
 
 

@@ -73,7 +73,6 @@ HUGE = "999999999"
         f"layered-v1/s{HUGE}a1h1/seed0",
         "minimax_hard-v1/s536870912a2h90",
         f"cover_gap-v1/m{HUGE}",
-        f"twin_optimal-v1/h{HUGE}",
         f"paper_random-v1/s{HUGE}a2h3/seed0",
         f"paper_random-v1/s2a2h3/max_tries{HUGE}/min_gap5.0/seed0",
         "chain-v1/n0k2/seed0",

@@ -64,8 +64,8 @@ def test_bad_input_is_refused_and_changes_nothing(cls: Any, options: dict[str, A
     other = [int(path[0]), int(path[1]), int(path[0])]
     for bad_path, rewards, error, message in [
         (path, [0.5] * 4, RewardError, "scores must be"),
-        (path, [0.5, np.nan, 0.5], RewardError, "the score of step 1 is nan; scores must be finite"),
-        (path, [0.5, 0.5, np.inf], RewardError, "the score of step 2 is inf; scores must be finite"),
+        (path, [0.5, np.nan, 0.5], RewardError, "the score of step 2 is nan; scores must be finite"),
+        (path, [0.5, 0.5, np.inf], RewardError, "the score of step 3 is inf; scores must be finite"),
         (path, "high", RewardError, "scores must be 3 numbers, not text; got 'high'"),
         (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one for each step"),
         (other, [0.5] * 3, PathError, "not a path: option"),
@@ -82,7 +82,7 @@ def test_a_reward_outside_its_range_is_refused() -> None:
     parts = {name: getattr(mdp, name) for name in ("first", "target", "stage_node", "node_state", "action")}
     bounded = MDP(**parts, reward_range=(np.zeros(mdp.n_arcs), np.ones(mdp.n_arcs)))
     learner = EPRL(bounded, 0.5, 0.1, 0.5)
-    with pytest.raises(RewardError, match=r"the score 1.5 of step 0 lies outside the declared range \[0, 1\]"):
+    with pytest.raises(RewardError, match=r"the score 1.5 of step 1 lies outside the declared range \[0, 1\]"):
         learner.tell(learner.ask(), [1.5, 0.5, 0.5])
     assert learner.episodes == 0
 

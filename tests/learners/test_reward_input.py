@@ -57,28 +57,28 @@ def test_numbers_of_every_make_are_rewards(rewards: Any) -> None:
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "the score of step 1 must be a number, not values hidden"),  # type: ignore[arg-type]
-    ([1.0, np.ma.masked, 3.0], "the score of step 1 must be a number, not values hidden by a mask"),
-    ([1.0, 2.0, np.ma.array(5.0, mask=True)], "the score of step 2 must be a number, not values hidden by a mask"),
+    (np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0]), "the score of step 2 must be a number, not values hidden"),  # type: ignore[arg-type]
+    ([1.0, np.ma.masked, 3.0], "the score of step 2 must be a number, not values hidden by a mask"),
+    ([1.0, 2.0, np.ma.array(5.0, mask=True)], "the score of step 3 must be a number, not values hidden by a mask"),
     (np.array(["NaT", 1, 2], dtype="m8[s]"), "scores must be 3 numbers, not durations"),
     ([np.timedelta64("NaT"), np.timedelta64(1, "s"), np.timedelta64(1, "s")], "3 numbers, not durations"),
-    (np.array([1.0, np.timedelta64(3, "s"), 1.0], dtype=object), "the score of step 1 must be a number"),
+    (np.array([1.0, np.timedelta64(3, "s"), 1.0], dtype=object), "the score of step 2 must be a number"),
     (np.array(["2020-01-01"] * 3, dtype="M8[D]"), "scores must be 3 numbers, not dates"),
     (pd.Series(pd.to_datetime(["2020-01-01"] * 3)), "scores must be 3 numbers, not dates"),
     (np.zeros(3, dtype=[("a", "f8")]), "scores must be 3 numbers, not records"),
-    (np.array(["1.0", "2.0", "3.0"], dtype=object), "the score of step 0 must be a number, not the text '1.0'"),
+    (np.array(["1.0", "2.0", "3.0"], dtype=object), "the score of step 1 must be a number, not the text '1.0'"),
     ([1.0, "2.0", 3.0], "scores must be 3 numbers, not text"),
     ([b"1", b"2", b"3"], "scores must be 3 numbers, not text"),
     (np.array([1 + 0j, 2, 3]), "scores must be 3 numbers, not complex numbers"),
-    (np.array([1.0, 2 + 1j, 3], dtype=object), "the score of step 1 must be a number, not (2+1j)"),
-    ([1.0, None, 3.0], "the score of step 1 must be a number, not None"),
-    (pd.Series([1, None, 3], dtype="Int64"), "the score of step 1 "),
-    (pl.Series([1.0, None, 3.0]), "the score of step 1 is nan; scores must be finite"),
-    ([1.0, Decimal("sNaN"), 3.0], "the score of step 1 must be a number"),
-    ([1.0, 10**400, 3.0], "the score of step 1 must be a number"),
+    (np.array([1.0, 2 + 1j, 3], dtype=object), "the score of step 2 must be a number, not (2+1j)"),
+    ([1.0, None, 3.0], "the score of step 2 must be a number, not None"),
+    (pd.Series([1, None, 3], dtype="Int64"), "the score of step 2 "),
+    (pl.Series([1.0, None, 3.0]), "the score of step 2 is nan; scores must be finite"),
+    ([1.0, Decimal("sNaN"), 3.0], "the score of step 2 must be a number"),
+    ([1.0, 10**400, 3.0], "the score of step 2 must be a number"),
     ([1.0, np.nan, 3.0], "report a failed trial, with the scores before it"),
-    ([1.0, 2.0, np.inf], "the score of step 2 is inf; scores must be finite"),
-    ([1.0, 1e151, 3.0], "the score of step 1 is 1e+151; scores must lie within 1e+150 of 0"),
+    ([1.0, 2.0, np.inf], "the score of step 3 is inf; scores must be finite"),
+    ([1.0, 1e151, 3.0], "the score of step 2 is 1e+151; scores must lie within 1e+150 of 0"),
     ([1.0, [2.0, 3.0]], "scores must be 3 numbers, not [1.0, [2.0, 3.0]]"),
     ([[1.0, 2.0, 3.0]], "scores must be 3 numbers, one per step; got shape (1, 3)"),
     (1.0, "scores must be 3 numbers, one per step; got the one number 1. Where a plan has one score, build the"),
@@ -86,12 +86,15 @@ REFUSED: list[tuple[Any, str]] = [
     ("high", "scores must be 3 numbers, not text; got 'high'"),
     (None, "scores must be 3 numbers, not None"),
     ({1.0, 2.0, 3.0}, "scores must be 3 numbers, not {1.0, 2.0, 3.0}"),
-    ({0: 1.0, 2: 1.0}, "the scores name step 2 but not step 1; tell every step up to the one where the trial"),
-    ({0: 1.0, 1: [2.0]}, "the score of step 1 must be one number, not [2.0]"),
-    ({0: 1.0, "0": 2.0}, "the scores name step 0 twice"),
-    ({3: 1.0}, "there is no step 3; steps have the numbers 0..2 here"),
+    (
+        {0: 1.0, 2: 1.0},
+        "the scores name step 3 but not step 2 (its key is 1); tell every step up to the one where the trial",
+    ),
+    ({0: 1.0, 1: [2.0]}, "the score of step 2 must be one number, not [2.0]"),
+    ({0: 1.0, "0": 2.0}, "the scores name step 1 (its key is 0) twice"),
+    ({3: 1.0}, "no step has the key 3; steps without names have the keys 0..2"),
     ({0.0: 1.0}, "a plan names each step by text or by a whole number, not 0.0"),
-    ({0: 1.0, 1: None}, "the score of step 1 must be a number, not None"),
+    ({0: 1.0, 1: None}, "the score of step 2 must be a number, not None"),
     ({0: "1.0"}, "scores must be 3 numbers, not text"),
 ]
 
@@ -112,7 +115,7 @@ def test_a_prefix_says_that_the_trial_failed_there() -> None:
 def test_a_declared_range_is_kept() -> None:
     mdp = MDP.from_arrays(np.zeros((3, 1, 2), dtype=int), reward_range=(0.0, 1.0))
     assert read_rewards(mdp, PATH, [0.0, 1.0]).tolist() == [0.0, 1.0]
-    with pytest.raises(RewardError, match=re.escape("the score 1.5 of step 1 lies outside the declared range")):
+    with pytest.raises(RewardError, match=re.escape("the score 1.5 of step 2 lies outside the declared range")):
         read_rewards(mdp, PATH, [0.0, 1.5, 1.0])
 
 

@@ -136,12 +136,9 @@ def test_files_pickles_and_copies_keep_costs(tmp_path: Path) -> None:
     assert parse_json_problem(problem_text(mdp)).mdp == mdp
     assert pickle.loads(pickle.dumps(mdp)) == copy.deepcopy(mdp) == mdp
     edges = MDP.from_edges([("a", "x", "b"), ("b", "y", "")], sigma=1.0).with_costs([0.1, 0.0], 0.3)
-    edges.save(tmp_path / "p.csv")
-    assert "# cost_weight: 0.3" in (tmp_path / "p.csv").read_text()
-    assert MDP.load(tmp_path / "p.csv") == edges == MDP.from_edges(tmp_path / "p.csv")
     instance = Instance(edges, Gaussian([1.0, 2.0], 1.0))
-    save_problem(tmp_path / "q.csv", edges, instance)
-    assert load_problem(tmp_path / "q.csv").instance == instance
+    save_problem(tmp_path / "q.json", edges, instance)
+    assert load_problem(tmp_path / "q.json").instance == instance
     assert mdp.with_costs(None).content_hash == MDP.from_steps(STEPS, sigma=0.1).content_hash
     hashes = [m.content_hash for m in (mdp, mdp.with_costs(mdp.cost), mdp.with_costs(None), mdp.with_costs(1.0))]
     assert all(a != b for a, b in pairwise(hashes))

@@ -59,7 +59,7 @@ def test_equal_content_is_equal_and_hashes_alike() -> None:
         ({"next_state": [[[0]], [[0]]], "available": [[[True]], [[False]]]}, "no available option"),
         ({"next_state": [[[0, 1], [0]]]}, "its rows differ in length"),
         ({"next_state": [[[0]]], "initial_state": 0.0}, "initial_state must be a whole number, not 0.0"),
-        ({"next_state": [[[0, -1]], [[0, 0]]]}, "step 0, state 0, option 1 leads to state -1; states are 0..0"),
+        ({"next_state": [[[0, -1]], [[0, 0]]]}, "step 1, state 0, option 1 leads to state -1; states are 0..0"),
         ({"next_state": [[[0]]], "available": [[[1]]]}, "available must be bool"),
         (
             {"next_state": [[[0]]], "available": [[[True, True]]]},
@@ -90,10 +90,10 @@ def test_copies_are_equal_and_as_unchangeable(mdp: MDP) -> None:
 @pytest.mark.parametrize(
     ("place", "message"),
     [
-        ((2, 0, 0), "a step here is a whole number 0..1, not 2"),
+        ((2, 0, 0), "a stage is a whole number 0..1, not 2"),
         ((0, 1.5, 0), "give the state as a whole number or a name, not 1.5"),
         ((0, "s", 0), "states have numbers here, no names; got 's'"),
-        ((0, 1, 0), "state 1 cannot be reached at step 0"),
+        ((0, 1, 0), "state 1 cannot be reached at stage 0"),
         ((0, 0, True), "give the option as a whole number or a name, not True"),
     ],
 )
@@ -115,7 +115,7 @@ def test_unknown_names_get_a_suggestion() -> None:
     [
         ([0], "a path is 2 arc numbers, one for each step; got shape (1,) of int64"),
         ([0, 99], "arc numbers run from 0 to 5; got [0, 99]"),
-        ([0, 5], "not a path: option 1 of step 1 (state 1) is at place 1, but the plan is then at step 1, state '0'"),
+        ([0, 5], "not a path: option 1 of step 2 (state 1) is at place 2, but the plan is then at step 2, state '0'"),
     ],
 )
 def test_what_is_no_path_is_refused_in_words(path: Any, message: str) -> None:

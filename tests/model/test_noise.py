@@ -28,7 +28,7 @@ def test_a_file_with_means_and_no_noise_is_refused(fields: dict[str, Any]) -> No
     with pytest.raises(NoiseError) as error:
         parse_json_problem(problem(edges=MEANS, **fields), "p.json")
     assert str(error.value) == (
-        "the problem file p.json: the noise of the scores is not declared (option 'x' of step 0 (state 'a') and "
+        "the problem file p.json: the noise of the scores is not declared (option 'x' of step 1 (state 'a') and "
         f"1 other option have no sigma and no range), and without it nothing can be proven. {WAYS_TO_DECLARE}"
     )
 
@@ -65,7 +65,7 @@ def test_a_sigma_too_small_to_square_is_refused(value: Any) -> None:
     [
         ({"sigma": 1e-200}, f"{SMALL}, not 1e-200"),
         ({"sigma": -1}, "sigma must be 0 or more, not -1"),
-        ({"edges": [{**EDGE, "sigma": 1e-200}]}, f"edges[0] (step 0, state 'a', option 'x'): {SMALL}, not 1e-200"),
+        ({"edges": [{**EDGE, "sigma": 1e-200}]}, f"edges[0] (stage 0, state 'a', option 'x'): {SMALL}, not 1e-200"),
         ({"low": 0, "high": 1e-200}, "low and high must be equal or differ by 2e-100 or more"),
     ],
 )
@@ -114,5 +114,5 @@ def test_hidden_entries_of_tables_and_paths_are_not_used() -> None:
         MDP.from_arrays([[[0, 0]]], available=table == 0)
     with pytest.raises(ValueError, match="a path is 1 arc numbers"):
         MDP.from_arrays([[[0, 0]]]).check_path(np.ma.array([0], mask=[1]))  # type: ignore[arg-type]
-    with pytest.raises(ProblemError, match="a step here is a whole number"):
+    with pytest.raises(ProblemError, match="a stage is a whole number"):
         MDP.from_arrays([[[0, 0]]]).arc(np.timedelta64(0), 0, 0)  # type: ignore[arg-type]

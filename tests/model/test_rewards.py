@@ -103,7 +103,7 @@ def test_costs_are_turned_inside_and_only_there() -> None:
 
 
 BAD: list[tuple[Callable[[], Law], str]] = [
-    (lambda: Gaussian([0.1, float("nan")]), "means must be finite; option 1 of step 0 (state 0) has a value"),
+    (lambda: Gaussian([0.1, float("nan")]), "means must be finite; option 1 of step 1 (state 0) has a value"),
     (lambda: Gaussian([0.1]), "means must have one value per arc, shape (2,); got (1,)"),
     (lambda: Gaussian(["a", "b"]), "means must be numbers, not text; got ['a', 'b']"),
     (lambda: Gaussian(np.zeros((1, 2))), "means must be one number, [N] or [H, S, A]; got shape (1, 2)"),
@@ -113,7 +113,7 @@ BAD: list[tuple[Callable[[], Law], str]] = [
         lambda: Gaussian(0.0, [1.0, 2.0, 3.0]),
         "sigma must be a number, or 2 numbers, one for each option in each state; got shape (3,)",
     ),
-    (lambda: Bernoulli([0.5, 1.5]), "Bernoulli means must lie in [0, 1]; option 1 of step 0 (state"),
+    (lambda: Bernoulli([0.5, 1.5]), "Bernoulli means must lie in [0, 1]; option 1 of step 1 (state"),
     (lambda: Bounded(1, 0), "low must not exceed high; option 0"),
     (lambda: Bounded(0, 1, [0.5, 2]), "means must lie in [0, 1]; option 1"),
     (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta" or "uniform", not \'normal\''),
@@ -121,7 +121,7 @@ BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Empirical([[1]]), "tables must have one sequence per arc, 2; got 1"),
     (
         lambda: Empirical([[1], []]),
-        "the table of option 1 of step 0 (state 0) must be a non-empty row",
+        "the table of option 1 of step 1 (state 0) must be a non-empty row",
     ),
     (lambda: Gaussian([10**400, 1]), "means must be numbers, not 1000000"),
     (lambda: Bounded(0, 1, concentration="x"), "concentration must be a number, not 'x'"),  # type: ignore[arg-type]

@@ -324,10 +324,6 @@ def test_names_that_a_spreadsheet_would_run_go_through_every_file(tmp_path: Path
     assert import_past(other, tmp_path / "log.csv").imported == 6
     study.export(tmp_path / "log.jsonl")
     assert verify(study.certificate(), log=tmp_path / "log.jsonl").answer == "yes"
-    mdp = MDP.from_edges([{"state": "s", "action": option, "next_state": "e"} for option in FORMULAS["=step"]])
-    mdp.save(tmp_path / "edges.csv")
-    assert "'=1+2" in (tmp_path / "edges.csv").read_text()
-    assert MDP.load(tmp_path / "edges.csv").action_labels == mdp.action_labels
 
 
 def test_wells_are_drawn_at_random_and_left_alone() -> None:

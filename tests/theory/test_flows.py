@@ -133,11 +133,11 @@ def test_a_wrong_answer_is_caught() -> None:
 
 def test_messages() -> None:
     mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
-    with pytest.raises(SettingError, match=r"demand must be 0 or more; option 1 of step 0 .*has -1"):
+    with pytest.raises(SettingError, match=r"demand must be 0 or more; option 1 of step 1 .*has -1"):
         minimum_flow(mdp, [0, -1, 0, 0])
-    with pytest.raises(SettingError, match="integer=True needs whole numbers; the demand of option 0 of step 1"):
+    with pytest.raises(SettingError, match="integer=True needs whole numbers; the demand of option 0 of step 2"):
         minimum_flow(mdp, [0, 1, 0.5, 0], integer=True)
-    with pytest.raises(SettingError, match="integer=True needs whole numbers; the capacity of option 0 of step 0"):
+    with pytest.raises(SettingError, match="integer=True needs whole numbers; the capacity of option 0 of step 1"):
         minimum_flow(mdp, 0, [0.5, np.inf, 1, 1], integer=True)
     with pytest.raises(InfeasibleError, match="demands 2 but has capacity 1; raise the capacity") as caught:
         minimum_flow(mdp, [0, 2, 0, 0], 1)

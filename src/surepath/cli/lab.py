@@ -9,7 +9,7 @@ import typer
 
 from surepath._text import shown
 from surepath.cli.main import MOST_WORKERS, AsJson, app, print_json, set_interrupt_text
-from surepath.cli.problem import Direction, asked, learner_settings, open_noisy
+from surepath.cli.problem import asked, learner_settings, open_noisy
 
 if TYPE_CHECKING:
     from surepath.experiments.spec import Spec
@@ -31,7 +31,6 @@ def simulate(
     sigma: Annotated[
         float | None, typer.Option(help="Sub-Gaussian factor; by default the file's. Needed where it declares none.")
     ] = None,
-    direction: Direction = None,
     dependence: Annotated[
         str | None,
         typer.Option(help="Of Challenger: any, or independent; by default what suits how the scores are drawn."),
@@ -54,7 +53,7 @@ def simulate(
     from surepath.learners.base import learner_name
     from surepath.simulation.simulate import simulate as run_many
 
-    found = open_noisy(problem, direction, sigma)
+    found = open_noisy(problem, sigma)
     if found.instance is None:
         raise ProblemError(
             f"a simulation needs the true means, and {problem} gives none; "

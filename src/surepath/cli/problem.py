@@ -36,15 +36,14 @@ Dependence = Annotated[
     str | None,
     typer.Option(help="any: the scores of one trial may depend on each other; or independent. By default any."),
 ]
-Direction = Annotated[str | None, typer.Option(help="For a CSV that does not say it: maximize or minimize.")]
 
 
-def open_noisy(name: str, direction: str | None, sigma: float | None) -> Problem:
+def open_noisy(name: str, sigma: float | None) -> Problem:
     """Open a problem as `open_problem` does, with its noise: declared by the problem, else by --sigma."""
     from surepath.errors import NoiseError
 
     try:
-        found = open_problem(name, direction, sigma)
+        found = open_problem(name, sigma)
         missing = found.mdp.noise_missing(f"the problem file {Path(name).name}")
         if missing is not None and found.instance is None and sigma is None:
             raise NoiseError(missing)
@@ -53,7 +52,7 @@ def open_noisy(name: str, direction: str | None, sigma: float | None) -> Problem
     return found
 
 
-def open_problem(name: str, direction: str | None = None, sigma: float | None = None) -> Problem:
+def open_problem(name: str, sigma: float | None = None) -> Problem:
     """Read a problem file, or build the instance whose id this is ("chain-v1/n8k4/seed7")."""
     from surepath.errors import ProblemError
     from surepath.model.families import FAMILIES, from_id
@@ -62,13 +61,11 @@ def open_problem(name: str, direction: str | None = None, sigma: float | None = 
     path = Path(name)
     if re.match(r"\w+-v\d+(/|$)", name) and not path.exists():
         instance = from_id(name)
-        if direction not in (None, instance.mdp.direction):
-            raise ProblemError(f'{name} says "{instance.mdp.direction}"; direction is for CSV tables')
         return Problem(instance.mdp, instance, name=name)
     family = FAMILIES.get(name.partition("/")[0])
     if family is not None and family.build is not None and not path.exists():
         raise ProblemError(f"there is no file {name}; ids of instances have a version, such as {family.build().id}")
-    return load_problem(path, direction=direction, sigma=sigma)
+    return load_problem(path, sigma=sigma)
 
 
 def learner_settings(pairs: list[str]) -> dict[str, Any]:
@@ -140,7 +137,6 @@ def show(
     draw: Annotated[
         Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
     ] = None,
-    direction: Direction = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the number of steps, states, options and plans, and draw the graph."""
@@ -148,9 +144,9 @@ def show(
 
     missing = None
     try:
-        found = open_problem(problem, direction)
+        found = open_problem(problem)
     except NoiseError as error:  # means without noise make no world to simulate; to show them needs none
-        missing, found = str(error), open_problem(problem, direction, 1.0)
+        missing, found = str(error), open_problem(problem, 1.0)
     if draw is not None:
         from surepath.plots import draw_graph, save
 
@@ -335,7 +331,6 @@ def bound(
     epsilon: Epsilon = None,
     delta: Delta = None,
     sigma: Sigma = None,
-    direction: Direction = None,
     time: Annotated[
         bool | None, typer.Option("--time/--no-time", help="Compute T*; by default up to 5,000 options.")
     ] = None,
@@ -345,7 +340,7 @@ def bound(
     from surepath.errors import ProblemError
     from surepath.theory.summary import summarize
 
-    found = open_noisy(problem, direction, sigma)
+    found = open_noisy(problem, sigma)
     if found.instance is None:
         raise ProblemError(
             f"bounds need the true means, and {problem} gives none; "
@@ -484,7 +479,6 @@ def estimate(
     epsilon: Epsilon = None,
     delta: Delta = None,
     sigma: Sigma = None,
-    direction: Direction = None,
     spread: Annotated[
         tuple[float, float] | None,
         typer.Option(help="Least and largest mean of a step; by default the range in the file, else 0 1."),
@@ -509,7 +503,7 @@ def estimate(
     """Guess how many trials a problem will need, from simulated worlds on its graph."""
     from surepath.simulation.estimate import estimate as guess
 
-    found = open_noisy(problem, direction, sigma)
+    found = open_noisy(problem, sigma)
     with _bar(as_json, worlds) as report:
         answer = guess(
             found.mdp,

@@ -33,7 +33,6 @@ from surepath.cli.main import (
 from surepath.cli.problem import (
     Delta,
     Dependence,
-    Direction,
     Epsilon,
     Sigma,
     learner_settings,
@@ -168,7 +167,6 @@ def create(
     epsilon: Epsilon = None,
     delta: Delta = None,
     sigma: Sigma = None,
-    direction: Direction = None,
     setting: Annotated[
         list[str] | None,
         typer.Option(
@@ -211,7 +209,7 @@ def create(
     if sigma is not None and "sigma" in spec:
         raise typer.BadParameter("--sigma declares the noise, --set sigma=unknown says that it is learned: give one")
     made = Study.create(
-        open_problem(problem, direction) if "sigma" in spec else open_noisy(problem, direction, sigma),
+        open_problem(problem) if "sigma" in spec else open_noisy(problem, sigma),
         storage=storage,
         name=name,
         learner=spec,

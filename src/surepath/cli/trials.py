@@ -12,7 +12,7 @@ import typer
 
 from surepath._text import many, shown
 from surepath.cli.main import AsJson, app, print_json, refuse_existing
-from surepath.cli.problem import Direction, open_problem
+from surepath.cli.problem import open_problem
 from surepath.cli.study import (
     DEFAULT_STORAGE,
     TAKES_SCORES,
@@ -366,7 +366,6 @@ def pilot(
     command: Annotated[
         str | None, typer.Option(help="Run for every trial and fill in the sheet; as in surepath study run.")
     ] = None,
-    direction: Direction = None,
     as_json: AsJson = False,
 ) -> None:
     """Play every option a few times and say how far scores scatter, before a study whose noise nobody knows.
@@ -378,7 +377,7 @@ def pilot(
     from surepath.study.sheets import read_past, read_table, sheet_text
     from surepath.study.trial import Trial
 
-    about = open_problem(problem, direction)
+    about = open_problem(problem)
     mdp = about.mdp
     if not sheet.exists():
         paths = pilot_paths(mdp, plays)

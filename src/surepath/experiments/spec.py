@@ -310,7 +310,7 @@ def _named_first(error: Exception, fields: Mapping[str, Any]) -> tuple[str, ...]
 
 # Instances: an id, a family with seeds, or a problem file -------------------------------------------------------------
 
-ENTRY_FIELDS = {"id": ("id",), "file": ("file", "direction"), "text": ("text", "name", "direction")}
+ENTRY_FIELDS = {"id": ("id",), "file": ("file",), "text": ("text", "name")}
 
 
 def read_sources(entry: Any, folder: Path | None) -> list[Source]:
@@ -387,7 +387,7 @@ def name_of(source: Mapping[str, str]) -> str:
     """Return the name of an instance in rows and seeds: its id, or the file's name and a hash of its content."""
     if "id" in source:
         return source["id"]
-    digest = hashlib.sha256((source["text"] + source.get("direction", "")).encode()).hexdigest()
+    digest = hashlib.sha256(source["text"].encode()).hexdigest()
     return f"file:{source['name']}#{digest[:12]}"
 
 
@@ -412,7 +412,7 @@ def _build(items: tuple[tuple[str, str], ...]) -> Instance:
     source = dict(items)
     if "id" in source:
         return families.from_id(source["id"])
-    problem = parse_problem_text(source["text"], source["name"], direction=source.get("direction"))
+    problem = parse_problem_text(source["text"], source["name"])
     if problem.instance is None:
         raise ProblemError(f"{source['name']} gives no means, so there is nothing to simulate; add a mean to each edge")
     problem.instance.id = name_of(source)

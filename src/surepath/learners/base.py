@@ -35,7 +35,7 @@ from surepath.kernels.sweeps import Graph, Reality, graph_of
 from surepath.learners.runs import GO_ON, STOP_REASONS, RunRecord, joined
 from surepath.learners.widths import declared_sigma
 from surepath.model.mdp import MDP
-from surepath.model.paths import step_in_words, step_number
+from surepath.model.paths import step_and_key, step_in_words, step_number
 
 if TYPE_CHECKING:
     from surepath.learners.own_rules import OwnRule
@@ -544,7 +544,7 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
     for key, value in rewards.items():
         stage = step_number(mdp, key, RewardError)
         if stage in given:
-            raise RewardError(f"the scores name {step_in_words(mdp, stage)} twice")
+            raise RewardError(f"the scores name {step_and_key(mdp, stage)} twice")
         if isinstance(value, (list, tuple, Mapping)) or np.ndim(value):
             raise RewardError(f"{_at(mdp, stage)} must be one number, not {shortened(value)}")
         given[stage] = value
@@ -554,7 +554,7 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
     for stage in range(last + 1):
         if stage not in given and not mdp.unscored[path[stage]]:
             raise RewardError(
-                f"the scores name {step_in_words(mdp, last)} but not {step_in_words(mdp, stage)}; "
+                f"the scores name {step_in_words(mdp, last)} but not {step_and_key(mdp, stage)}; "
                 f"tell every step up to the one where the trial failed"
             )
     return [given.get(stage, np.nan) for stage in range(last + 1)]

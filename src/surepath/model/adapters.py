@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,8 +57,8 @@ def _bare(text: str) -> bool:
 def _text(value: Any) -> str:
     if value is None or isinstance(value, (bool, np.bool_)):
         return str(value)
-    if isinstance(value, (str, bytes)):
-        return repr(bytes(value)) if isinstance(value, bytes) else repr(str(value))
+    if isinstance(value, str):
+        return repr(str(value))
     if is_whole(value):
         return str(int(value))
     if isinstance(value, (float, np.floating)) and not isinstance(value, np.longdouble):
@@ -70,8 +70,6 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         items = sorted((_text(key), _text(item)) for key, item in value.items())
         return "{" + ", ".join(f"{key}: {item}" for key, item in items) + "}"
-    if isinstance(value, Set):
-        return "set(" + ", ".join(sorted(map(_text, value))) + ")"
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         return _array(value)
     kind = type(value)
@@ -79,8 +77,6 @@ def _text(value: Any) -> str:
 
 
 def _array(value: Any) -> str:
-    if isinstance(value, np.ma.MaskedArray):
-        return f"masked({_array(value.filled())}, {_array(np.ma.getmaskarray(value))})"
     array = np.asarray(value)
     if array.dtype.hasobject or array.size <= SMALL_ARRAY:
         shape = "" if array.size else f", shape {array.shape}"
@@ -100,7 +96,6 @@ def from_networkx(
     *,
     sigma: float | None = None,
     direction: str = "maximize",
-    attributes: dict[str, str] | None = None,
 ) -> MDP:
     """Build an MDP whose plans are the paths from source to target; see `MDP.from_networkx`."""
     networkx = need("networkx", "graph")
@@ -108,11 +103,6 @@ def from_networkx(
         raise ProblemError(f"a networkx graph is needed, not {type(graph).__name__}")
     if not graph.is_directed():
         raise ProblemError("the graph has no directions; a plan needs a DiGraph or a MultiDiGraph")
-    names = {column: column for column in ("action", *NUMBERS)}
-    for column, attribute in (attributes or {}).items():
-        if column not in names:
-            raise ProblemError(f"attributes may rename {', '.join(names)}; not {column!r}")
-        names[column] = attribute
     labels = _labels(graph)
     for what, node in (("source", source), ("target", target)):
         if node not in labels:
@@ -121,7 +111,7 @@ def from_networkx(
         found = list(graph.edges(keys=True, data=True))
     else:
         found = [(u, v, None, data) for u, v, data in graph.edges(data=True)]
-    edges = read_rows([_row(edge, labels, names) for edge in found], lambda i: f"edge {i + 1} of the graph")
+    edges = read_rows([_row(edge, labels) for edge in found], lambda i: f"edge {i + 1} of the graph")
     return build(edges, source=labels[source], target=labels[target], sigma=sigma, direction=direction)[0]
 
 
@@ -136,13 +126,13 @@ def _labels(graph: Any) -> dict[Any, str]:
     return labels
 
 
-def _row(edge: tuple[Any, Any, Any, dict[str, Any]], labels: dict[Any, str], names: dict[str, str]) -> dict[str, Any]:
+def _row(edge: tuple[Any, Any, Any, dict[str, Any]], labels: dict[Any, str]) -> dict[str, Any]:
     u, v, key, data = edge
-    action = data.get(names["action"])
+    action = data.get("action")
     if action is None:
         action = key if isinstance(key, str) else f"{labels[v]} ({key})" if key else labels[v]
     row = {"state": labels[u], "action": action, "next_state": labels[v]}
-    return row | {column: data[names[column]] for column in NUMBERS if data.get(names[column]) is not None}
+    return row | {column: data[column] for column in NUMBERS if data.get(column) is not None}
 
 
 # Gymnasium env --------------------------------------------------------------------------------------------------------
@@ -199,7 +189,7 @@ def from_gymnasium(
                     walker.same(trail, reached.name, walker.walk(trail).name)
                 rows.append((stage, str(place.name), action, reached.name))
                 if len(rows) > max_arcs:
-                    raise ProblemError(f"more than {max_arcs:,} options by step {stage}; lower the horizon")
+                    raise ProblemError(f"more than {max_arcs:,} options by step {stage + 1}; lower the horizon")
                 if reached.name is not None and stage < horizon - 1:
                     _meet(stage + 1, ahead.setdefault(reached.name, reached), reached)
         here = list(ahead.values())
@@ -263,7 +253,7 @@ def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | Non
         found = None if ended else state_name(observation)
         if found != expected:
             raise NotDeterministicError(
-                f"at step {stage} the environment is {_place(found)}, the graph {_place(expected)}; "
+                f"at step {stage + 1} the environment is {_place(found)}, the graph {_place(expected)}; "
                 f"this play is no data: the environment does not always go where it went when the graph was made"
             )
         if waits:
@@ -315,7 +305,7 @@ class _Walker:
         if first != second and trail:
             state, action = trail[-1]
             raise NotDeterministicError(
-                f"not deterministic: step {len(trail) - 1}, state {state!r}, option {action} led to {_goal(first)} "
+                f"not deterministic: step {len(trail)}, state {state!r}, option {action} led to {_goal(first)} "
                 f"and then to {_goal(second)}; surepath needs a known next state for each choice"
             )
 
@@ -330,14 +320,14 @@ class _Walker:
         if flags.shape != (len(self.actions),):
             raise ProblemError(f"state {name!r}: the action mask has shape {flags.shape}, not ({len(self.actions)},)")
         if not flags.any():
-            raise ProblemError(f"step {stage}, state {name!r} can be reached but its action mask allows no option")
+            raise ProblemError(f"step {stage + 1}, state {name!r} can be reached but its action mask allows no option")
         return tuple(action for action, open in zip(self.actions, flags.tolist()) if open)
 
 
 def _meet(stage: int, old: _Place, new: _Place) -> None:
     if old.actions != new.actions:
         raise NotDeterministicError(
-            f"not deterministic: step {stage}, state {old.name!r} allowed the options {list(old.actions)} and then "
+            f"not deterministic: step {stage + 1}, state {old.name!r} allowed the options {list(old.actions)} and then "
             f"{list(new.actions)}; the observation must say everything that matters"
         )
 
@@ -451,13 +441,13 @@ class Discovery:
         stage, arcs = len(walk), self._stages[len(walk)][self._state]
         taken = self.act() if action is None else action
         if taken not in arcs:
-            raise ProblemError(f"step {stage}, state {self._state!r} has no option {taken!r}; it has: {list(arcs)}")
+            raise ProblemError(f"step {stage + 1}, state {self._state!r} has no option {taken!r}; it has: {list(arcs)}")
         number = real("the score", reward, error=RewardError)
         ahead = None if stage == self.horizon - 1 else next_state
         if arcs[taken] is not _UNTRIED and arcs[taken] != ahead:
             raise NotDeterministicError(
-                f"not deterministic: step {stage}, state {self._state!r}, option {taken!r} led to {arcs[taken]!r} and "
-                f"now to {ahead!r}; surepath needs a known next state for each choice"
+                f"not deterministic: step {stage + 1}, state {self._state!r}, option {taken!r} led to {arcs[taken]!r} "
+                f"and now to {ahead!r}; surepath needs a known next state for each choice"
             )
         if ahead is not None:
             self._meet(stage + 1, ahead)
@@ -532,7 +522,7 @@ class Discovery:
             return
         names = list(self._actions(stage, state)) if callable(self._actions) else list(self._actions)
         if not names:
-            raise ProblemError(f"step {stage}, state {state!r} can be reached but has no option")
+            raise ProblemError(f"step {stage + 1}, state {state!r} can be reached but has no option")
         name = str(state)
         if self._taken.get(name, state) != state:
             raise ProblemError(f"two states are both called {name!r}: {self._taken[name]!r} and {state!r}")
@@ -540,7 +530,7 @@ class Discovery:
         for action in names:
             if called[str(action)] != action:
                 raise ProblemError(
-                    f"two options of step {stage}, state {state!r} are both called {str(action)!r}: "
+                    f"two options of step {stage + 1}, state {state!r} are both called {str(action)!r}: "
                     f"{called[str(action)]!r} and {action!r}"
                 )
         self._taken[name] = state

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isfinite, nan
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -44,30 +43,21 @@ class Edge(NamedTuple):
     cost: float = nan
 
     def __str__(self) -> str:
-        step = "" if self.stage is None else f"step {self.stage}, "
-        return f"{self.place} ({step}state {self.state!r}, option {self.action!r})"
+        stage = "" if self.stage is None else f"stage {self.stage}, "
+        return f"{self.place} ({stage}state {self.state!r}, option {self.action!r})"
 
 
 def from_edges(
-    rows: Iterable[EdgeRow] | str | Path,
-    *,
-    source: str | int | None = None,
-    target: str | int | None = None,
-    sigma: float | None = None,
-    direction: str | None = None,
-    cost_weight: float | None = None,
+    rows: Iterable[EdgeRow],
+    source: str | int | None,
+    target: str | int | None,
+    sigma: float | None,
+    direction: str,
+    cost_weight: float,
 ) -> MDP:
-    """Build an MDP from rows, a pandas or polars frame, or a CSV file; see `MDP.from_edges`."""
-    if isinstance(rows, (str, Path)):
-        from surepath.model.text_files import parse_csv, read_text
-
-        table = parse_csv(read_text(Path(rows)), Path(rows).name, direction)
-        edges, direction = read_rows(table.rows, table.place), table.direction
-        cost_weight = table.cost_weight if cost_weight is None else cost_weight
-    else:
-        edges = read_rows(rows)
-    towards, weight = direction or "maximize", cost_weight or 0.0
-    return build(edges, source=source, target=target, sigma=sigma, direction=towards, cost_weight=weight)[0]
+    """Build an MDP from rows or a pandas or polars frame; see `MDP.from_edges`."""
+    edges = read_rows(rows)
+    return build(edges, source=source, target=target, sigma=sigma, direction=direction, cost_weight=cost_weight)[0]
 
 
 def build(
@@ -195,7 +185,7 @@ def _cell(column: str, value: Any) -> Any:
 
 def _fields(row: EdgeRow, place: str) -> Mapping[str, Any]:
     if isinstance(row, Mapping):
-        unknown = next((key for key in row if key not in COLUMNS), None)
+        unknown = next((key for key in row if key not in COLUMNS and key != "about"), None)
         if unknown is not None:
             raise ProblemError(f"{place} has an unknown column {unknown!r}{suggest(str(unknown), COLUMNS)}")
         return row
@@ -423,17 +413,17 @@ def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> t
     last = max(stages)
     horizon = max(last + 1, horizon or 0)
     if min(stages) != 0:
-        raise ProblemError(f"steps are numbered from 0; the lowest here is {min(stages)}")
+        raise ProblemError(f"stages are numbered from 0; the lowest here is {min(stages)}")
     if len(stages) <= last:
         gap = next(h for h in range(last) if h not in stages)
-        raise ProblemError(f"no row has step {gap}, but there is a step {last}; steps leave no gaps")
+        raise ProblemError(f"no row has stage {gap}, but there is a stage {last}; stages leave no gaps")
     firsts = list(dict.fromkeys(edge.state for edge in edges if edge.stage == 0))
     if source is None and len(firsts) > 1:
         raise ProblemError(
-            f"step 0 has {len(firsts)} states ({_some(firsts)}); a plan starts in one: name it with source"
+            f"stage 0 has {len(firsts)} states ({_some(firsts)}); a plan starts in one: name it with source"
         )
     if source is not None and source not in firsts:
-        raise ProblemError(f"no row of step 0 leaves the source {source!r}{suggest(source, firsts)}")
+        raise ProblemError(f"no row of stage 0 leaves the source {source!r}{suggest(source, firsts)}")
 
     present = {(edge.stage, edge.state) for edge in edges}
     end = _waiting_name(None, {edge.state for edge in edges})
@@ -462,11 +452,11 @@ def _dead_end(edge: Edge, stage: int, ahead: str, present: set[tuple[int | None,
     if other:
         shown = ", ".join(map(str, other[:5]))
         return (
-            f"{edge} leads to state {ahead!r} at step {stage + 1}, where it has no option; it has some at step "
-            f"{shown}, and edges join consecutive steps"
+            f"{edge} leads to state {ahead!r} at stage {stage + 1}, where it has no option; it has some at stage "
+            f"{shown}, and edges join consecutive stages"
         )
     return (
-        f"{edge} leads to state {ahead!r}, which has no option at step {stage + 1}; "
+        f"{edge} leads to state {ahead!r}, which has no option at stage {stage + 1}; "
         f"add its rows, or leave next_state empty where a plan ends"
     )
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray, one_sigma, positive, readable, real, seed_number, suggest, whole
+from surepath._checks import FloatArray, IntArray, one_sigma, readable, real, seed_number, suggest, whole
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Gaussian, Instance
@@ -395,7 +395,6 @@ def layered(states: int = 100, actions: int = 4, horizon: int = 50, seed: int = 
 MINIMAX_HARD = Family("minimax_hard", {"states": "s", "actions": "a", "horizon": "h"})
 MINIMAX_TREE = Family("minimax_tree", {"states": "s", "actions": "a", "horizon": "h"})
 COVER_GAP = Family("cover_gap", {"m": "m"})
-TWIN_OPTIMAL = Family("twin_optimal", {"horizon": "h"})
 
 
 def _binary_tree(family: str, states: int, actions: int, horizon: int, least: int, last_entry: int) -> MDP:
@@ -484,20 +483,3 @@ def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
     rows += [(1, "first hub", "own exit", "exit"), (1, "first hub", "shortcut", "second hub"), (2, "exit", "on", "end")]
     rows += [(2, "second hub", f"exit {i + 1}", "end") for i in range(m)]
     return Instance(MDP.from_edges(rows), Gaussian(0.0, sigma))
-
-
-@register(TWIN_OPTIMAL)
-def twin_optimal(horizon: int = 3, gap: float = 0.5, sigma: float = 1.0) -> Instance:
-    """Build two states side by side: staying earns 1 a stage, crossing over `gap` less; two disjoint paths are optimal.
-
-    Example:
-        >>> twin_optimal(3).optimal_return
-        3.0
-    """
-    check_size(4 * horizon)
-    positive("gap", gap, error=ProblemError)
-    next_state = np.zeros((horizon, 2, 2), dtype=np.int64)
-    next_state[:, 0], next_state[:, 1] = [0, 1], [1, 0]
-    means = np.broadcast_to([1.0, 1.0 - gap], (horizon, 2, 2)).copy()
-    means[0] = 1.0  # the first step chooses the side
-    return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma))

@@ -6,22 +6,21 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from surepath._checks import FloatArray, check_delta, check_epsilon, repeated, shortened, suggest
 from surepath.errors import NoiseError, ProblemError, SettingError
-from surepath.model.edges import STAGES, Edge, build, read_rows
+from surepath.model.edges import STAGES, build, read_rows
 from surepath.model.mdp import MDP
 from surepath.model.steps import from_steps
 from surepath.model.text_files import (
     MAX_BYTES,
-    csv_text,
     is_workbook,
     parse_csv,
     plain_cell,
@@ -44,7 +43,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Remark = str | list[str]
 
 
-class EdgeModel(BaseModel):
+class EdgeModel(BaseModel):  # for the schema alone; `read_rows` checks what a file holds
     """One option: in `state` (at step `stage`) the option `action` leads to `next_state`."""
 
     model_config = ConfigDict(extra="forbid", strict=True, title="Edge")
@@ -102,9 +101,14 @@ class ProblemModel(BaseModel):
     plans: list[dict[Name, Name]] | None = Field(
         None, description="With one score at the end: the plan {step: option} behind each option of the one step."
     )
-    edges: Annotated[list[EdgeModel], Field(min_length=1)] | None = Field(
-        None, description="The options, one entry for each in each state; or give steps."
-    )
+    edges: (
+        Annotated[
+            list[dict[str, Any]],
+            Field(min_length=1),
+            WithJsonSchema({"type": "array", "minItems": 1, "items": EdgeModel.model_json_schema()}),
+        ]
+        | None
+    ) = Field(None, description="The options, one entry for each in each state; or give steps.")
     steps: dict[Name, Annotated[list[Label], Field(min_length=1)]] | None = Field(
         None, description="In place of edges: the options of each step, in the order the steps are taken."
     )
@@ -179,8 +183,6 @@ _KINDS = {
     "dict_type": "must be an object",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
-    "greater_than_equal": f"must be a whole number from 0 to {STAGES - 1:,}",  # a stage; no other number has limits
-    "less_than": f"must be a whole number from 0 to {STAGES - 1:,}",
 }
 
 
@@ -190,13 +192,10 @@ def _in_words(error: ValidationError) -> str:
     first = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place, kind = _place(first["loc"]), first["type"]
     if kind == "extra_forbidden":
-        fields = EdgeModel.model_fields if "edges" in first["loc"][:1] else ProblemModel.model_fields
-        holder = _place(first["loc"][:-1])
         key = str(first["loc"][-1])
-        return f"{holder + ' has an' if holder else 'there is an'} unknown field {key!r}{suggest(key, fields)}"
+        return f"there is an unknown field {key!r}{suggest(key, ProblemModel.model_fields)}"
     if kind == "missing":
-        holder = _place(first["loc"][:-1]) or "the problem"
-        return f"{holder} lacks the field {str(first['loc'][-1])!r}"
+        return f"the problem lacks the field {str(first['loc'][-1])!r}"
     if kind == "literal_error":
         valid = [word.strip(" '") for word in str(first["ctx"]["expected"]).replace(" or ", ", ").split(",")]
         hint = suggest(first["input"], valid) if isinstance(first["input"], str) else f" (valid: {', '.join(valid)})"
@@ -231,15 +230,6 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 CONCENTRATION = 4.0  # of the beta law of a file that does not say
 _NAMES = {GAUSSIAN: "gaussian", BERNOULLI: "bernoulli", BETA: "beta", UNIFORM: "uniform"}
-
-
-def _edges(models: Sequence[EdgeModel], default_range: tuple[float, float] | None) -> list[Edge]:
-    """Turn the edges of a JSON file into checked ones; the default range is for those to learn that have none."""
-    rows = [model.model_dump(exclude_none=True, exclude={"about"}) for model in models]
-    for row in rows:
-        if default_range and not row.keys() & {"known", "low", "high"}:
-            row["low"], row["high"] = default_range
-    return read_rows(rows, lambda i: f"edges[{i}]")
 
 
 def _problem_fields(mdp: MDP, instance: Instance | None) -> dict[str, Any]:
@@ -339,24 +329,6 @@ def _law_fields(instance: Instance) -> dict[str, Any]:
     return fields
 
 
-def _csv_text(mdp: MDP, instance: Instance | None, fields: Mapping[str, Any]) -> str:
-    """Write an edge-table CSV; refuse what it has no place for, and a law that its reader would take for another."""
-    if fields:
-        raise ProblemError(f"an edge-table CSV has no place for {', '.join(fields)}; save as .json instead")
-    if instance is not None:
-        learned = ~mdp.is_known
-        kinds = set(np.unique(instance.law.kind[learned]).tolist())
-        beta = (instance.law.a + instance.law.b)[learned]
-        if not kinds <= {GAUSSIAN} and not (kinds == {BETA} and np.allclose(beta, CONCENTRATION, 1e-12, 0)):
-            raise ProblemError(
-                f"an edge-table CSV cannot name the law of its scores: it is read as Gaussian, or inside ranges as "
-                f"beta with concentration {CONCENTRATION:g}; save it as .json instead"
-            )
-    if mdp.step_labels is not None:
-        raise ProblemError("an edge-table CSV has no place for the names of steps; save as .json instead")
-    return csv_text(_table_rows(mdp, instance, shared=()), mdp)
-
-
 def _declared_law(mdp: MDP, means: FloatArray, law: str | None, concentration: float | None, who: str) -> Law:
     """Return the reward law of a file that gives means: as it says, else beta inside ranges, else Gaussian.
 
@@ -432,35 +404,29 @@ class Problem:
     missing: str | None = None
 
 
-def load_problem(
-    path: str | Path, *, direction: str | None = None, sigma: float | None = None, max_bytes: int = MAX_BYTES
-) -> Problem:
+def load_problem(path: str | Path, *, sigma: float | None = None, max_bytes: int = MAX_BYTES) -> Problem:
     """Read a JSON problem file; or, when the name ends in .csv or .xlsx, an edge table or a sheet of steps.
 
     Args:
         path: The file.
-        direction: For a CSV without a line "# direction: minimize": "maximize" (default) or "minimize".
         sigma: Sub-Gaussian factor of the edges that declare neither sigma nor range. A file that gives means needs
             one or the other; a graph alone loads without.
         max_bytes: Larger files are refused unread.
     """
     file = Path(path)
     if is_workbook(file):
-        text, name = workbook_text(read_bytes(file, max_bytes), file.name), f"{file.name}.csv"
-        return parse_problem_text(text, name, direction=direction, sigma=sigma)
-    return parse_problem_text(read_text(file, max_bytes), file.name, direction=direction, sigma=sigma)
+        text = workbook_text(read_bytes(file, max_bytes), file.name)
+        return parse_problem_text(text, f"{file.name}.csv", sigma=sigma)
+    return parse_problem_text(read_text(file, max_bytes), file.name, sigma=sigma)
 
 
-def parse_problem_text(text: str, name: str, *, direction: str | None = None, sigma: float | None = None) -> Problem:
+def parse_problem_text(text: str, name: str, *, sigma: float | None = None) -> Problem:
     """Parse the text of a file called `name`, whose ending says whether it is CSV or JSON."""
     if Path(name).suffix.lower() != ".csv":
-        problem = parse_json_problem(text, name, sigma=sigma)
-        if direction is not None and direction != problem.mdp.direction:
-            raise ProblemError(f'{name} says "{problem.mdp.direction}"; direction is for CSV tables')
-        return problem
-    if (sheet := _steps_of_sheet(text, name, direction)) is not None:
+        return parse_json_problem(text, name, sigma=sigma)
+    if (sheet := _steps_of_sheet(text, name)) is not None:
         return parse_json_problem(json.dumps(sheet), name, sigma=sigma)
-    table = parse_csv(text, name, direction)
+    table = parse_csv(text, name)
     edges = read_rows(table.rows, table.place)
     mdp, means = build(edges, fallback=sigma, direction=table.direction, cost_weight=table.cost_weight)
     return Problem(mdp, _instance(mdp, means, None, None, name), name=Path(name).stem)
@@ -469,7 +435,7 @@ def parse_problem_text(text: str, name: str, *, direction: str | None = None, si
 SHEET_SETTINGS = ("direction", "low", "high", "sigma", "epsilon", "delta", "depends", "scores", "structure")
 
 
-def _steps_of_sheet(text: str, name: str, direction: str | None) -> dict[str, Any] | None:
+def _steps_of_sheet(text: str, name: str) -> dict[str, Any] | None:
     """Read a sheet with a column for each step, its options below its name, as the fields of a problem file.
 
     Lines such as "# low: 0" set what is the same for all. None for a table of edges, which has a column `action`.
@@ -498,11 +464,7 @@ def _steps_of_sheet(text: str, name: str, direction: str | None) -> dict[str, An
                     steps[head].append(cell)
                 elif cell:
                     raise ProblemError(f"{name} has the option {cell!r} in a column without a step; name it above")
-    if steps is None:
-        return None
-    if direction is not None:
-        fields["direction"] = direction
-    return {**fields, "steps": steps}
+    return None if steps is None else {**fields, "steps": steps}
 
 
 def parse_json_problem(text: str, name: str = "problem", *, sigma: float | None = None) -> Problem:
@@ -540,8 +502,13 @@ def _graph(model: ProblemModel, fallback: float | None) -> tuple[MDP, FloatArray
             cost_weight=model.cost_weight or 0.0,
         )
         return mdp, None
+    rows: list[dict[str, Any]] = model.edges or []
+    if limits is not None:
+        own = ("known", "low", "high")
+        default = dict(zip(("low", "high"), limits))
+        rows = [row if any(row.get(key) is not None for key in own) else row | default for row in rows]
     mdp, means = build(
-        _edges(cast(Any, model.edges), limits),
+        read_rows(rows, lambda i: f"edges[{i}]"),
         source=model.source,
         target=model.target,
         sigma=model.sigma,
@@ -572,28 +539,26 @@ def save_problem(
     epsilon: float | None = None,
     delta: float | None = None,
 ) -> None:
-    """Write a JSON problem file, or an edge-table CSV when the name ends in .csv; whole or not at all.
+    """Write a JSON problem file, whole or not at all.
 
     Args:
         path: The file; an existing one is replaced in one step.
         mdp: The graph.
-        instance: Also write its means and its sigma; it must have the same graph. A CSV cannot name a law: it
-            takes Gaussian rewards, and beta laws of concentration 4.
-        name: What the problem is called; a JSON file only, as are the next three.
+        instance: Also write its means and its law; it must have the same graph.
+        name: What the problem is called.
         about: A remark, or several, for those who read the file.
         epsilon: How far from the best an answer may be.
         delta: Allowed probability that it is farther away.
     """
     file = Path(path)
+    if file.suffix.lower() != ".json":
+        raise ProblemError(f"a problem is saved as .json, not as {file.name}")
     given = {"name": name, "about": about, "epsilon": epsilon, "delta": delta}
     fields = {field: value for field, value in given.items() if value is not None}
     if instance is not None and instance.mdp != mdp:
         raise ProblemError("the instance has another graph; pass instance.mdp as the MDP to save")
-    if file.suffix.lower() == ".csv":
-        text = _csv_text(mdp, instance, fields)
-    else:
-        text = _json_text(mdp, instance, fields)
-    parse_problem_text(text, file.name)  # what cannot be read again is not written
+    text = _json_text(mdp, instance, fields)
+    parse_json_problem(text, file.name)  # what cannot be read again is not written
     write_text(file, text)
 
 

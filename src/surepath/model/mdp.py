@@ -38,11 +38,11 @@ from surepath.model.paths import (
     check_step_labels,
     check_weight,
     chosen_number,
-    graph_html,
     log_number_of_paths,
     number_name,
     paths_from,
     stage_of,
+    step_and_key,
     step_in_words,
     step_number,
 )
@@ -241,28 +241,28 @@ class MDP:
     @classmethod
     def from_edges(
         cls,
-        rows: Iterable[EdgeRow] | str | Path,
+        rows: Iterable[EdgeRow],
         *,
         source: str | int | None = None,
         target: str | int | None = None,
         sigma: float | None = None,
-        direction: str | None = None,
-        cost_weight: float | None = None,
+        direction: str = "maximize",
+        cost_weight: float = 0.0,
     ) -> MDP:
-        """Build an MDP from rows (stage, state, action, next_state, ...), a pandas or polars frame, or a CSV file.
+        """Build an MDP from rows (stage, state, action, next_state, ...), or from a pandas or polars frame.
 
         Args:
             rows: Tuples (state, action, next_state) or (stage, state, action, next_state), mappings that may also hold
-                known, sigma, low, high, mean and cost, a frame with such columns, or the path of a CSV file.
+                known, sigma, low, high, mean and cost, or a frame with such columns.
             source: The first state; by default the only one it can be.
             target: Without stages: the state where paths end; by default every state without rows.
             sigma: Sub-Gaussian factor of the rows that give none of their own.
-            direction: "maximize" (the default) or "minimize"; a CSV may say it in a line "# direction: minimize".
-            cost_weight: What one unit of `cost` takes from a path's worth; 0, the default, keeps costs out of it.
+            direction: "maximize" or "minimize".
+            cost_weight: What one unit of `cost` takes from a path's worth; 0 keeps costs out of it.
         """
         from surepath.model.edges import from_edges
 
-        return from_edges(rows, source=source, target=target, sigma=sigma, direction=direction, cost_weight=cost_weight)
+        return from_edges(rows, source, target, sigma, direction, cost_weight)
 
     @classmethod
     def from_networkx(
@@ -273,7 +273,6 @@ class MDP:
         *,
         sigma: float | None = None,
         direction: str = "maximize",
-        attributes: dict[str, str] | None = None,
     ) -> MDP:
         """Build an MDP from a networkx graph without cycles: its paths lead from source to target.
 
@@ -287,11 +286,10 @@ class MDP:
             target: The node where paths end; only what lies between the two is kept.
             sigma: Sub-Gaussian factor of the edges that give none of their own.
             direction: "maximize" or "minimize".
-            attributes: Other names for edge attributes, such as {"known": "toll"}.
         """
         from surepath.model.adapters import from_networkx
 
-        return from_networkx(graph, source, target, sigma=sigma, direction=direction, attributes=attributes)
+        return from_networkx(graph, source, target, sigma=sigma, direction=direction)
 
     @classmethod
     def from_gymnasium(
@@ -322,14 +320,14 @@ class MDP:
         return from_gymnasium(env, horizon, seed=seed, replays=replays, max_arcs=max_arcs, direction=direction)
 
     @classmethod
-    def load(cls, path: str | Path, *, direction: str | None = None) -> MDP:
-        """Read a JSON problem file or an edge-table CSV; `direction` is for a CSV that does not say it itself."""
+    def load(cls, path: str | Path) -> MDP:
+        """Read a problem file: JSON, an edge table (.csv), or a sheet of steps (.csv, .xlsx)."""
         from surepath.model.files import load_problem
 
-        return load_problem(path, direction=direction).mdp
+        return load_problem(path).mdp
 
     def save(self, path: str | Path) -> None:
-        """Write a JSON problem file, or an edge-table CSV when the name ends in .csv."""
+        """Write a JSON problem file."""
         from surepath.model.files import save_problem
 
         save_problem(path, self)
@@ -374,18 +372,18 @@ class MDP:
         hits = np.flatnonzero(self.action[low:high] == wanted)
         if not hits.size:
             have = ", ".join(self.action_label(e) for e in range(low, min(high, low + SHOWN)))
-            raise ProblemError(f"step {stage}, state {state!r} has no option {action!r}; it has: {have}")
+            raise ProblemError(f"stage {stage}, state {state!r} has no option {action!r}; it has: {have}")
         return low + int(hits[0])
 
     def node(self, stage: int, state: int | str) -> int:
         """Return the number of the node (stage, state)."""
         if not is_whole(stage) or not 0 <= stage < self.horizon:
-            raise ProblemError(f"a step here is a whole number 0..{self.horizon - 1}, not {stage!r}")
+            raise ProblemError(f"a stage is a whole number 0..{self.horizon - 1}, not {stage!r}")
         low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
         wanted = self._number("state", state, self.state_labels, self.state_index)
         at = low + int(np.searchsorted(self.node_state[low:high], wanted))
         if at == high or self.node_state[at] != wanted:
-            raise ProblemError(f"state {state!r} cannot be reached at step {stage}")
+            raise ProblemError(f"state {state!r} cannot be reached at stage {stage}")
         return at
 
     @staticmethod
@@ -434,9 +432,6 @@ class MDP:
         alone = self.step_labels is not None and self.stage_node[stage + 1] == self.stage_node[stage] + 1
         state = repr(self.state_label(node)) if self.state_labels else self.state_label(node)
         return f"option {option} of {step_in_words(self, stage)}{'' if alone else f' (state {state})'}"
-
-    def _repr_html_(self) -> str:
-        return graph_html(self)
 
     @property
     def sign(self) -> float:
@@ -558,7 +553,7 @@ class MDP:
         for h, arc in enumerate(arcs):
             if self.source[arc] != node:
                 raise PathError(
-                    f"not a path: {self.describe_arc(int(arc))} is at place {h}, "
+                    f"not a path: {self.describe_arc(int(arc))} is at place {h + 1}, "
                     f"but the plan is then at {step_in_words(self, h)}, state {self.state_label(node)!r}"
                 )
             node = int(self.target[arc])
@@ -600,12 +595,12 @@ class MDP:
         for key, option in plan.items():
             stage = step_number(self, key, PathError)
             if stage in taken:
-                raise PathError(f"the plan names {step_in_words(self, stage)} twice")
+                raise PathError(f"the plan names {step_and_key(self, stage)} twice")
             taken[stage] = option
         path, node = np.zeros(self.horizon, dtype=np.int64), 0
         for stage in range(self.horizon):
             if stage not in taken:
-                raise PathError(f"the plan lacks {step_in_words(self, stage)}; it needs an option for every step")
+                raise PathError(f"the plan lacks {step_and_key(self, stage)}; it needs an option for every step")
             path[stage] = self._option(stage, node, taken[stage])
             node = int(self.target[path[stage]])
         return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -216,13 +215,13 @@ SHOWN = 20  # options that a message lists
 
 
 def plan_in_words(plan: Mapping[Any, Any]) -> str:
-    """Write a plan on one line.
+    """Write a plan on one line; steps without names count from 1.
 
     Example:
         >>> plan_in_words({"model": "large", "prompt": "long"})
         'model=large, prompt=long'
     """
-    return ", ".join(f"{step}={option}" for step, option in plan.items())
+    return ", ".join(f"{f'step {k + 1}' if isinstance(k, int) else k}={option}" for k, option in plan.items())
 
 
 def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
@@ -233,12 +232,17 @@ def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
         return number
     if labels is not None:
         raise error(f"no step is called {key!r}{suggest(str(key), labels[:50])}")
-    raise error(f"there is no step {key!r}; steps have the numbers 0..{mdp.horizon - 1} here")
+    raise error(f"no step has the key {key!r}; steps without names have the keys 0..{mdp.horizon - 1}")
 
 
 def step_in_words(mdp: MDP, stage: int) -> str:
-    """Name a step in messages: "step 'answer'", or "step 2" where steps have no names."""
-    return f"step {stage}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
+    """Name a step in messages: "step 'answer'", or "step 2", counted from 1, where steps have no names."""
+    return f"step {stage + 1}" if mdp.step_labels is None else f"step {mdp.step_labels[stage]!r}"
+
+
+def step_and_key(mdp: MDP, stage: int) -> str:
+    """Name a step where people give it by a key: "step 'answer'", or "step 2 (its key is 1)"."""
+    return step_in_words(mdp, stage) + (f" (its key is {stage})" if mdp.step_labels is None else "")
 
 
 def step_names(mdp: MDP) -> tuple[str, ...]:
@@ -360,97 +364,3 @@ def fan(mdp: MDP) -> tuple[FloatArray, FloatArray]:
         size[group] = len(group)
         bend[group] = np.arange(len(group)) - (len(group) - 1) / 2
     return bend, size
-
-
-# Sketch ---------------------------------------------------------------------------------------------------------------
-# A static SVG of a layered graph, for notebooks: no script, no style sheet, and nothing in a name is obeyed.
-
-MOST_ARCS = 2_000
-MOST_LABELS = 300  # arcs beyond which nodes go without names
-SIDE, HEAD, COLUMN, ROW, FAN = 30, 40, 120, 40, 22
-# Colours that can be seen on white and on black.
-PLAN_COLOUR, OPEN_COLOUR, OUT_COLOUR = "#12936a", "#7d8fa3", "#aab4bf"
-
-
-def graph_svg(
-    mdp: MDP, plan: IntArray | None = None, visits: IntArray | None = None, active: BoolArray | None = None
-) -> str:
-    """Draw the graph: a plan bold, arcs that are not active grey, width by visits.
-
-    Args:
-        mdp: The graph; of one with more than 2,000 arcs a sentence is returned.
-        plan: Arcs of a plan to mark.
-        visits: How often each arc was played, int [N].
-        active: Arcs that may still be on a best path, bool [N].
-    """
-    if mdp.n_arcs > MOST_ARCS:
-        return f"<p>{mdp.n_arcs:,} options are too many to draw.</p>"
-    x, y = _places(mdp)
-    marked = np.zeros(mdp.n_arcs, dtype=bool)
-    if plan is not None:
-        marked[plan] = True
-    alive = np.ones(mdp.n_arcs, dtype=bool) if active is None else active
-    most = 1 if visits is None else max(1, int(visits.max()))
-    width = np.full(mdp.n_arcs, 1.2) if visits is None else 0.8 + 5.0 * np.sqrt(visits / most)
-    bend = _bends(mdp)
-    arcs = []
-    for arc in np.lexsort((marked, alive)).tolist():  # the plan is drawn last, on top
-        u, v = int(mdp.source[arc]), int(mdp.target[arc])
-        third, lift = 0.4 * (x[v] - x[u]), 4 / 3 * bend[arc]
-        curve = (
-            f"M{x[u]:.0f} {y[u]:.1f}C{x[u] + third:.1f} {y[u] + lift:.1f} {x[v] - third:.1f} {y[v] + lift:.1f} "
-            f"{x[v]:.0f} {y[v]:.1f}"
-        )
-        colour, opacity = (PLAN_COLOUR, 1.0) if marked[arc] else (OPEN_COLOUR, 0.7) if alive[arc] else (OUT_COLOUR, 0.5)
-        thick = max(3.0, width[arc]) if marked[arc] else width[arc] if alive[arc] else min(1.0, width[arc])
-        arcs.append(
-            f'<path d="{curve}" fill="none" stroke="{colour}" stroke-opacity="{opacity}" stroke-width="{thick:.1f}">'
-            f"<title>{escape(mdp.action_label(arc))}</title></path>"
-        )
-    high = float(y.max()) + SIDE
-    wide = float(x.max()) + SIDE
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" '
-        f'style="max-width:100%;height:auto" role="img" aria-label="graph of {mdp.horizon} steps">'
-        f'{"".join(arcs)}<g font-family="sans-serif" font-size="11" text-anchor="middle" fill="currentColor">'
-        f"{_labels(mdp, x, y, marked)}</g></svg>"
-    )
-
-
-def graph_html(mdp: MDP) -> str:
-    """Return a graph as a notebook shows it: its sizes in words, and the drawing."""
-    count = f"{mdp.n_paths:,}" if mdp.log_paths < 40 else f"about 10^{mdp.log_paths / np.log(10):.0f}"
-    words = f"{mdp.horizon:,} steps, {mdp.n_arcs:,} options, {count} plans; {mdp.direction}"
-    return f"<div><p>{words}</p>{graph_svg(mdp)}</div>"
-
-
-def _places(mdp: MDP) -> tuple[FloatArray, FloatArray]:
-    """Return where each node goes: stages from left to right, states of a stage one above the other."""
-    x, y = node_places(mdp)
-    inner = max((int(np.diff(mdp.stage_node).max()) - 1) * ROW, 100)
-    return SIDE + COLUMN * x, HEAD + inner / 2 + ROW * y
-
-
-def _bends(mdp: MDP) -> FloatArray:
-    """Return how far each arc is bent, so that parallel arcs do not overlap."""
-    bend, size = fan(mdp)
-    return bend * np.minimum(FAN, 100 / np.maximum(1, size - 1))
-
-
-def _labels(mdp: MDP, x: FloatArray, y: FloatArray, marked: BoolArray) -> str:
-    parts = []
-    for h in range(mdp.horizon):
-        name = step_names(mdp)[h]
-        parts.append(f'<text x="{SIDE + (h + 0.5) * COLUMN}" y="14" font-weight="bold">{_short(name)}</text>')
-    on = {int(node) for node in mdp.source[marked]}
-    for node in range(mdp.n_nodes):
-        colour = PLAN_COLOUR if node in on else OPEN_COLOUR
-        parts.append(f'<circle cx="{x[node]:.0f}" cy="{y[node]:.1f}" r="3.5" fill="{colour}"/>')
-        if mdp.n_arcs <= MOST_LABELS:
-            name = _short(mdp.state_label(node))
-            parts.append(f'<text x="{x[node]:.0f}" y="{y[node] - 8:.1f}">{name}</text>')
-    return "".join(parts)
-
-
-def _short(name: str) -> str:
-    return escape(name if len(name) <= 18 else name[:17] + "…")

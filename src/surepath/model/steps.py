@@ -64,7 +64,7 @@ def from_arrays(
             ahead = table[h, states][here]
         if not degree.all():
             state = int(states[np.flatnonzero(degree == 0)[0]])
-            raise ProblemError(f"step {h}, state {state} can be reached but has no available option")
+            raise ProblemError(f"step {h + 1}, state {state} can be reached but has no available option")
         node_states.append(states)
         degrees.append(degree)
         actions.append(action)
@@ -77,7 +77,7 @@ def from_arrays(
             at = int(bad[0])
             state = int(np.repeat(states, degree)[at])
             raise ProblemError(
-                f"step {h}, state {state}, option {int(action[at])} leads to state {int(ahead[at])}; "
+                f"step {h + 1}, state {state}, option {int(action[at])} leads to state {int(ahead[at])}; "
                 f"states are 0..{n_states - 1}"
             )
         reached = np.zeros(n_states, dtype=bool)

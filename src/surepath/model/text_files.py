@@ -21,7 +21,6 @@ from surepath._checks import repeated, suggest
 from surepath._optional import need
 from surepath.errors import FileError, MissingExtraError, ProblemError
 from surepath.model.edges import COLUMNS
-from surepath.model.mdp import MDP
 
 # A problem of a million edges fits; larger ones are better built from arrays.
 MAX_BYTES = 64 * 2**20
@@ -212,14 +211,8 @@ class CsvTable(NamedTuple):
     cost_weight: float  # of known costs, as a remark says
 
 
-def parse_csv(text: str, name: str, given: str | None = None) -> CsvTable:
-    """Return the rows of a CSV text, names and numbers still as text.
-
-    Args:
-        text: The content of the file.
-        name: The file, in messages.
-        given: The direction, where the table does not say it itself.
-    """
+def parse_csv(text: str, name: str) -> CsvTable:
+    """Return the rows of the text of a CSV file, names and numbers still as text."""
     header: list[str] | None = None
     rows: list[dict[str, str]] = []
     lines: list[int] = []
@@ -250,15 +243,12 @@ def parse_csv(text: str, name: str, given: str | None = None) -> CsvTable:
         lines.append(number)
     if header is None:
         raise ProblemError(f"{name} is empty; an edge table starts with a header line such as state,action,next_state")
-    if given is not None and direction is not None and given != direction:
-        raise ProblemError(f'{name} says "# direction: {direction}"; it cannot be read as "{given}"')
-    if costs is not None and given is None and direction is None:
+    if costs is not None and direction is None:
         raise ProblemError(
             f"{name} has a column {costs!r}, and nothing says whether less is better; write the line "
-            f'"# direction: minimize" at its top, or pass direction="minimize" (--direction minimize)'
+            f'"# direction: minimize" at its top'
         )
-    towards = given or direction or "maximize"
-    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", towards, weight or 0.0)
+    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", direction or "maximize", weight or 0.0)
 
 
 def _direction(said: str, where: str) -> str:
@@ -291,23 +281,3 @@ def _header(cells: list[str], name: str, number: int) -> list[str]:
         if needed not in cells:
             raise ProblemError(f"{name}, line {number} lacks the column {needed!r}")
     return cells
-
-
-def csv_text(rows: list[dict[str, object]], mdp: MDP) -> str:
-    """Return the edge table as CSV text, with only the columns that some row uses."""
-    used = [column for column in COLUMNS if column in COLUMNS[:4] or any(column in row for row in rows)]
-    out = io.StringIO()
-    if mdp.direction != "maximize":
-        out.write(f"# direction: {mdp.direction}\n")
-    if mdp.cost is not None:
-        out.write(f"# cost_weight: {mdp.cost_weight!r}\n")
-    out.write(csv_line(used))
-    for row in rows:
-        for what in ("state", "action", "next_state"):
-            label = row.get(what)
-            if isinstance(label, str) and (
-                label != label.strip() or label.startswith("#") or any(c in label for c in "\r\n\0")
-            ):
-                raise ProblemError(f"the {what} name {label!r} cannot be written to a CSV table; save as .json instead")
-        out.write(csv_line(row.get(column, "") for column in used))
-    return out.getvalue()

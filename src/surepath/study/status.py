@@ -24,7 +24,7 @@ from surepath.errors import SettingError
 from surepath.learners.runs import proven_gap
 from surepath.learners.watch import DOUBT, doubt
 from surepath.model.mdp import MDP
-from surepath.model.paths import Plan, graph_svg, plan_in_words
+from surepath.model.paths import Plan, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import duration_text
 from surepath.study.fold import Fold, Point, money
@@ -418,9 +418,8 @@ def explain(study: Study) -> str:
 # In notebooks ---------------------------------------------------------------------------------------------------------
 
 
-def html_page(status: Status, learner: Any = None) -> str:
-    """Write the status of a study as HTML, with a drawing of what its learner knows; names are escaped."""
-    picture = "" if learner is None else graph_svg(learner.mdp, learner.recommend(), learner.visits, learner.active)
+def html_page(status: Status) -> str:
+    """Write the status of a study as HTML; names are escaped."""
     gap = rounded_up(status.certified_gap) if math.isfinite(status.certified_gap) else "nothing yet"
     counts = ", ".join(f"{count:,} {state}" for state, count in status.states.items() if count) or "none"
     facts = [
@@ -439,7 +438,7 @@ def html_page(status: Status, learner: Any = None) -> str:
     plan = "".join(_row("td", str(step), str(option)) for step, option in status.best_plan.items())
     return (
         f"<div><p><b>{escape(status.name)}</b> in {escape(status.storage)}</p>"
-        f"<table>{rows}</table>{picture}"
+        f"<table>{rows}</table>"
         f"<table><thead><tr><th>step</th><th>best plan so far</th></tr></thead><tbody>{plan}</tbody></table></div>"
     )
 

@@ -750,7 +750,7 @@ class Study:
     def _repr_html_(self) -> str:
         from surepath.study.status import html_page
 
-        return html_page(self.status(), self.learner)
+        return html_page(self.status())
 
     def watch(self, every: float = 1.0) -> None:
         """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -173,13 +172,7 @@ class RemoteStudy:
     def _repr_html_(self) -> str:
         from surepath.study.status import html_page
 
-        found = self._call("graph")
-        whole = len(found["arcs"]["arc"]) == self.mdp.n_arcs  # of a large graph only a part comes, and none is drawn
-        visits = np.array(found["arcs"]["visits"]) if whole else None
-        active = np.array(found["arcs"]["active"]) if whole else None
-        path = np.array(found["best_path"], dtype=np.int64)
-        seen = SimpleNamespace(mdp=self.mdp, recommend=lambda: path, visits=visits, active=active)
-        return html_page(self.status(), seen)
+        return html_page(self.status())
 
     def watch(self, every: float = 1.0) -> None:
         """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""

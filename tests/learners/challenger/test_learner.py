@@ -36,7 +36,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
     before = [learner.visits.tolist(), learner.sums.tolist(), learner.ask().tolist(), learner.episodes]
     for bad_path, rewards, error, message in [
         (path, [0.5] * 4, RewardError, "scores must be 3 numbers, one per step, or fewer; got 4"),
-        (path, [0.5, np.nan, 0.5], RewardError, "the score of step 1 is nan; scores must be finite"),
+        (path, [0.5, np.nan, 0.5], RewardError, "the score of step 2 is nan; scores must be finite"),
         (path[:2], [0.5] * 3, PathError, "a path is 3 arc numbers, one for each step"),
         (path[::-1], [0.5] * 3, PathError, "not a path: option"),
     ]:

@@ -160,7 +160,7 @@ def test_one_noisy_option_is_found_and_named() -> None:
         path = random_path(CHAIN, rng)
         watch.observe(path, rng.standard_normal(4) * np.where(path == 7, 0.3, 0.1))
     first = watch.findings()[0]
-    assert (first.kind, first.where) == ("noise", "on '1' in state '0' at step 2")
+    assert (first.kind, first.where) == ("noise", "on '1' in state '0' at step 3")
     assert first.seen == pytest.approx(0.3, rel=0.15)
 
 
@@ -169,7 +169,7 @@ def test_a_drift_is_found() -> None:
     for trial in range(300):
         watch.observe(random_path(CHAIN, rng), 0.1 * rng.standard_normal(4) + [0, 0, 0.3 * trial / 300, 0])
     first = watch.findings()[0]
-    assert (first.kind, first.where) == ("drift", "at step 2")
+    assert (first.kind, first.where) == ("drift", "at step 3")
 
 
 def tracks(plans: int, steps: int = 8) -> MDP:

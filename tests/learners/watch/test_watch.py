@@ -178,7 +178,7 @@ def test_an_exact_reward_that_differs_is_told_at_once() -> None:
     (found,) = watch.findings()
     assert (found.kind, found.p_value, found.declared) == ("exact", 0.0, 0.0)
     assert found.message == (
-        "scores declared exact differ by about 0.058 on '0' in state '0' at step 1: the certificate does not hold"
+        "scores declared exact differ by about 0.058 on '0' in state '0' at step 2: the certificate does not hold"
     )
 
 
@@ -213,7 +213,7 @@ def test_the_words() -> None:
 
 @pytest.mark.parametrize(
     ("stage", "earlier", "words"),
-    [(3, 1, "shifts with what was chosen at step 1"), (2, 1, "shifts with the step before it")],
+    [(3, 1, "shifts with what was chosen at step 2"), (2, 1, "shifts with the step before it")],
 )
 def test_a_dependence_is_found_where_it_is(stage: int, earlier: int, words: str) -> None:
     rng, watch = np.random.default_rng(1), Watch(CHAIN, np.full(12, 0.1))
@@ -224,7 +224,7 @@ def test_a_dependence_is_found_where_it_is(stage: int, earlier: int, words: str)
         watch.observe(path, gains)
     first = watch.findings()[0]
     assert first.kind == "dependence"
-    assert first.where == f"at step {stage}"
+    assert first.where == f"at step {stage + 1}"
     assert words in first.message
     assert first.declared == 0
     assert 0.05 < first.seen < 0.1  # 0.15 in a third of the trials: a standard deviation of 0.07
@@ -240,7 +240,7 @@ def test_the_path_into_a_state_is_a_context_of_its_own() -> None:
         path = random_path(mdp, rng)
         watch.observe(path, rng.standard_normal(3) + np.array([0, 0, 3.0 * (path[0] == 1)]))
     assert (mdp.action[mdp.stage_arc[1] :] == 0).all()
-    told = [found.message for found in watch.findings() if found.where == "at step 2"]
+    told = [found.message for found in watch.findings() if found.where == "at step 3"]
     assert "shifts with the step before it" in " ".join(told)
 
 

@@ -131,12 +131,12 @@ def test_bad_environments_are_refused_in_words() -> None:
         (NoWay(), "'total': array([0], int64)}\" can be reached but its action mask allows no option"),
         (Odd(), "the action mask has shape (1,), not (2,)"),
         (Wandering(), "'total': array([1], int64)}\" and then in \"{'name': 'toy', 'total': array([2], int64)}\""),
-        (Forgetful(), "step 1, state '0' allowed the options [1, 2] and then [1]"),
+        (Forgetful(), "step 2, state '0' allowed the options [1, 2] and then [1]"),
         (Breaking(), "and then to"),
     ]:
         with pytest.raises(ProblemError, match=re.escape(message)):
             MDP.from_gymnasium(env, 5)
-    with pytest.raises(ProblemError, match="more than 3 options by step 1; lower the horizon"):
+    with pytest.raises(ProblemError, match="more than 3 options by step 2; lower the horizon"):
         MDP.from_gymnasium(Toy(), 5, max_arcs=3)
     with pytest.raises(ProblemError, match="horizon must be at least 1, not 0"):
         MDP.from_gymnasium(Toy(), 0)
@@ -178,7 +178,7 @@ def test_an_end_that_the_graph_does_not_know_is_noticed(ends: bool) -> None:
             assert rewards.tolist() == ([2, 0, 0, 0] if ends else [2, 3, 4, 5])
     assert 5 < len(refused) < 50
     (message,) = set(refused)
-    assert f"at step 1 the environment is {there}, the graph {graph}; this play is no data" in message
+    assert f"at step 2 the environment is {there}, the graph {graph}; this play is no data" in message
 
 
 # networkx graphs: the same ways as networkx itself finds, and refusals in words ---------------------------------------
@@ -205,7 +205,6 @@ BAD: list[tuple[Any, Any, Any, dict[str, Any], str]] = [
     (nx.DiGraph([(0, 1), (1, "1")]), 0, 1, {}, "two nodes of the graph are both called '1': 1 and '1'"),
     (nx.DiGraph([(0, 1), (1, 2), (2, 1), (1, 3)]), 0, 3, {}, "the edges form a cycle: '1' -> '2' -> '1'"),
     (nx.DiGraph([(0, 1), (2, 3)]), 0, 3, {}, "the source '0' cannot reach the target '3'"),
-    (nx.DiGraph([(0, 1)]), 0, 1, {"attributes": {"knwon": "toll"}}, "attributes may rename action, known, sigma"),
 ]
 
 
@@ -298,12 +297,12 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     discovery.start("s")
     with pytest.raises(
         NotDeterministicError,
-        match="not deterministic: step 0, state 's', option 0 led to 't' and now to 'u'; surepath needs",
+        match="not deterministic: step 1, state 's', option 0 led to 't' and now to 'u'; surepath needs",
     ):
         discovery.observe("u", 1.0, action=0)
     with pytest.raises(RewardError, match="the score must be finite, not nan"):
         discovery.observe("t", float("nan"))
-    with pytest.raises(ProblemError, match=re.escape("step 0, state 's' has no option 7; it has: [0, 1]")):
+    with pytest.raises(ProblemError, match=re.escape("step 1, state 's' has no option 7; it has: [0, 1]")):
         discovery.observe("t", 1.0, action=7)
     with pytest.raises(ProblemError, match=re.escape("a state must be hashable and not None")):
         discovery.observe([1, 2], 1.0, action=1)
@@ -316,7 +315,7 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     assert discovery.mdp().n_arcs == 4
     with pytest.raises(SettingError, match="actions must be a number, names or a function"):
         Discovery(2, actions="ab")
-    with pytest.raises(ProblemError, match="step 0, state 's' can be reached but has no option"):
+    with pytest.raises(ProblemError, match="step 1, state 's' can be reached but has no option"):
         Discovery(2, actions=lambda stage, state: []).start("s")
     mixed = Discovery(2, actions=lambda stage, state: ["x"] if stage else ["x", "y"])
     mixed.start("s")
@@ -326,16 +325,14 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     with pytest.raises(ProblemError, match="two states are both called '1': 1 and '1'"):
         mixed.observe("1", 0.0)
     mixed.observe(1, 0.0)  # the refusal changed nothing
-    message = "two options of step 0, state 's' are both called '1': 1 and '1'"
+    message = "two options of step 1, state 's' are both called '1': 1 and '1'"
     with pytest.raises(ProblemError, match=message):
         Discovery(2, actions=[1, "1"]).start("s")
 
 
 # Names of states: readable, and never the same for two values ---------------------------------------------------------
 
-scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=6), st.binary(max_size=3)
-)
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=6))
 values = st.recursive(
     scalars,
     lambda inner: st.one_of(
