@@ -363,6 +363,13 @@ def test_scores_that_cannot_be_counted_put_a_study_in_doubt(tmp_path: Path) -> N
     ("statement", "said"),
     [
         ("delete from trials where number = 2", "trial 2 is missing from the log"),
+        ("update trials set asked = 'noon' where number = 2", "trial 2 of the log is damaged: its asked is 'noon'"),
+        ("update trials set worker = x'ff' where number = 2", "trial 2 of the log is damaged: its worker"),
+        ("update trials set lease = 'x', state = 'running' where number = 2", "damaged: its (told|lease) is 'x'"),
+        ("update heads set changes = 1e300", "the study 'study' is damaged: its changes is"),
+        ("update studies set created = ''", "the study 'study' is damaged: its created is ''"),
+        ("update studies set options = '[]'", "the record of study 'study' is damaged"),
+        ("update studies set settings = '{}'", "the record of study 'study' is damaged"),
         ("delete from trials where number = (select max(number) from trials)", r"trial \d+ is missing from the log"),
         ("update trials set rewards = '[0.5,' where number = 2", "trial 2 of the log is damaged"),
         ("update trials set path = '[0, 99]' where number = 2", "trial 2 of the log is damaged"),
@@ -388,7 +395,7 @@ def test_a_missing_or_damaged_row_is_an_error_in_words(tmp_path: Path, statement
             read(Study.load(url))
 
 
-@pytest.mark.parametrize("content", ["[0,", "null", '"x"', "[99]", "{}"])
+@pytest.mark.parametrize("content", ["[0,", "null", '"x"', "[1e300]", "{}"])
 @pytest.mark.parametrize("kind", ["exclude", "tighten"])
 def test_a_damaged_decision_is_an_error_in_words(tmp_path: Path, kind: str, content: str) -> None:
     url = f"sqlite:///{tmp_path / 'study.db'}"
@@ -400,6 +407,7 @@ def test_a_damaged_decision_is_an_error_in_words(tmp_path: Path, kind: str, cont
         lambda: Study.load(url).certified_gap,
         lambda: Study.load(url).status(),
         lambda: Study.load(url).ask(),
+        lambda: kind == "exclude" and Study.load(url).ask() or Study.load(url).import_trials([([0, 2], [0.5, 0.5])]),
     ):
         with pytest.raises((StorageError, StudyError), match="action 1 is damaged"):
             read()
@@ -425,12 +433,15 @@ def test_a_row_that_went_missing_is_noticed_by_who_has_the_study_open(tmp_path: 
     for read in (lambda: study.certified_gap, lambda: study.status(), lambda: study.ask()):
         with pytest.raises(StudyError, match="trial 7 is missing from the log"):
             read()
+    with study.storage.reading(study.name) as log, pytest.raises(StorageError, match="trial 7 is missing"):
+        log.trials(5, 9)
 
 
 def change(folder: Path, statement: str) -> None:
     """Change a database by hand; snapshots are dropped, which would know better."""
     with closing(sqlite3.connect(folder / "study.db")) as database, database:
         tables = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
-        full = {end: next(n for n in tables if n.endswith(end)) for end in ("trials", "snapshots", "actions", "queue")}
+        ends = ("trials", "snapshots", "actions", "queue", "heads", "studies")
+        full = {end: next(n for n in tables if n.endswith(end)) for end in ends}
         database.execute(f"delete from {full['snapshots']}")
-        database.execute(re.sub(r"\b(trials|actions|queue)\b", lambda found: full[found[0]], statement))
+        database.execute(re.sub(r"\b(trials|actions|queue|heads|studies)\b", lambda found: full[found[0]], statement))

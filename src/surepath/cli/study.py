@@ -716,7 +716,6 @@ def _headline(verdict: Verdict) -> str:
         "in doubt": f"the arithmetic holds, but {shown(verdict.differences[0]) if verdict.differences else ''}",
         "yes": "the certificate holds",
         "no": "the certificate does not hold",
-        "open": "not proven by this file alone",
     }[verdict.answer]
 
 

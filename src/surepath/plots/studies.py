@@ -109,7 +109,7 @@ def _of_learner(learner: Any) -> Known:
 def _of_certificate(content: dict[str, Any]) -> Known:
     checked_kind(content, "this")
     try:
-        facts = facts_of(content, "the certificate")
+        facts = facts_of(content)
         if facts.mdp.scored is not None:
             raise CertificateError(
                 "a certificate of rounds holds scores of whole plans; pictures are made of the study"

@@ -2,11 +2,10 @@
 
 The claim is about the evidence of one moment: the moment of the stop, or now where that proves as much. The learner's
 own gap is stated when the plain implementation (`surepath/verify`) confirms it from the sums alone, or from the scores
-themselves where noise is learned: these are evidence then, and the certificate holds them unless they are too many.
-Some gaps need arcs that were ruled out at earlier moments: then the sums of those moments are evidence too, and the
-certificate holds them, so that each step can be checked. Where they would be too many, the certificate names the
-moments, and the log must be read. Where the scores of a trial may depend on each other, bounds on pairs of arcs stay
-proven: the certificate holds, for each pair that it needs, counts and sums of the moment at which it was kept.
+themselves where noise is learned: these are evidence then, and the certificate holds them. Some gaps need arcs that
+were ruled out at earlier moments: then the sums of those moments are evidence too, as far as a file can hold them.
+Where the scores of a trial may depend on each other, bounds on pairs of arcs stay proven: the certificate holds, for
+each pair that it needs, counts and sums of the moment at which it was kept.
 
 `verify` at the end of this file checks a certificate against a study: it passes the log in as plain rows.
 """
@@ -44,7 +43,6 @@ from surepath.verify.file import (
     EVIDENCE,
     EXCLUDE,
     KIND,
-    LOG,
     NOTHING,
     ROUNDS,
     assumptions,
@@ -57,13 +55,13 @@ from surepath.verify.log import Action, Log, Replay, Watch, frozen, in_order
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, read_rounds
 from surepath.verify.stages import StageBound, kept_moments, missing_rule
-from surepath.verify.verify import OF_SUMS, Verdict
+from surepath.verify.verify import OF_SUMS, Verdict, reached
 from surepath.verify.verify import verify as check
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
 
-MOST_NUMBERS = 300_000  # of sums at earlier moments, or of scores
+MOST_NUMBERS = 5_000_000  # of sums at earlier moments; later moments are left out, and the gap may be larger
 NEARLY = 1.01  # a gap that the sums alone prove is preferred, if at most this much larger
 
 Rows = Callable[[int], Iterable[TrialRow]]
@@ -148,7 +146,7 @@ def write_certificate(study: Study) -> Certificate:
         "certified_gap": claim.gap,
         "plan": {str(step): str(option) for step, option in mdp.plan(claim.path).items()},
         "path": claim.path.tolist(),
-        "done": done and claim.gap is not None,
+        "done": done and reached(claim.gap, epsilon, mdp, claim.seen),
         "epsilon": epsilon,
         "delta": float(study.delta),
         "assumptions": [],
@@ -216,14 +214,11 @@ class Claim:
         visits, missing = (np.array(parts[name], dtype=np.int64) for name in ("visits", "missing"))
         return Sums(visits, np.array(parts["origin"]), np.array(parts["sums"]), self.scores, missing)
 
-    def hold_scores(self) -> bool:
-        """Add the scores, where there are some, to the evidence; return False when they are too many."""
+    def prove_by(self, moments: list[dict[str, Any]], kept: list[dict[str, Any]]) -> None:
+        """Set the proof, and hold the scores, where there are some, as evidence."""
+        self.proof = {"by": EVIDENCE, "moments": moments, "kept": kept}
         if self.scores is not None:
-            lists = self.scores.lists(self.seen.counts)
-            if sum(map(len, lists)) > MOST_NUMBERS:
-                return False
-            self.evidence["scores"] = lists
-        return True
+            self.evidence["scores"] = self.scores.lists(self.seen.counts)
 
 
 def best_claim(fold: Fold, rows: Rows, actions: Sequence[ActionRow]) -> Claim:
@@ -309,7 +304,7 @@ def _by_sums(found: Claim, checker: PlainBound, feasible: BoolArray, enough: flo
         if not alone <= max(NEARLY * found.gap, enough):
             return False
         found.gap = alone
-    found.proof = {"by": EVIDENCE if found.hold_scores() else LOG, "moments": [], "kept": []}
+    found.prove_by([], [])
     return True
 
 
@@ -322,10 +317,7 @@ def _by_steps(
     steps, kept = _moments(found, fold, rows(found.prefix), actions[: found.actions], checker)
     for step in steps:
         alive[step["ruled_out"]] = False
-    by = EVIDENCE
-    if not found.hold_scores() or sum(len(OF_SUMS) * len(step["visits"]) for step in steps) > MOST_NUMBERS:
-        by, steps = LOG, [{name: step[name] for name in ("trials", "path", "ruled_out")} for step in steps]
-    found.proof = {"by": by, "moments": steps, "kept": kept}
+    found.prove_by(steps, kept)
     if not checker.proves(found.seen, found.path, alive, found.gap):
         gap = checker.gap(found.seen, found.path, alive)
         found.gap = float(gap) if np.isfinite(gap) else None
@@ -364,7 +356,7 @@ def _moments(
             if keeper is not None:
                 keeper.use(seen, path)
             ruled_out = checker.ruled_out(seen, path, alive)
-            if ruled_out.any():
+            if ruled_out.any() and len(found) * len(OF_SUMS) * len(alive) < MOST_NUMBERS:
                 arcs = np.flatnonzero(ruled_out).tolist()
                 sums = {name: getattr(log, name).tolist() for name in OF_SUMS}
                 found.append({"trials": log.trials, "path": path.tolist(), "ruled_out": arcs, **sums})

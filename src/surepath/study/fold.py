@@ -322,7 +322,7 @@ class Fold:
                 self._torn = True
                 try:
                     self._act(action)
-                except (SurepathError, LookupError, TypeError, ValueError) as error:
+                except (SurepathError, LookupError, TypeError, ValueError, OverflowError) as error:
                     raise StudyError(f"action {action.number} is damaged: {error}") from error
                 del self._coming[0]
                 if self.trace and self.trace[-1].trials == self.prefix:

@@ -212,7 +212,10 @@ class Storage:
 
     def _record(self, connection: Connection, name: str) -> StudyRecord | None:
         row = connection.execute(select(studies).where(studies.c.name == name)).mappings().first()
-        return None if row is None else StudyRecord(**{field: row[field] for field in StudyRecord.__dataclass_fields__})
+        if row is None:
+            return None
+        sql.check_values(f"the study {name!r}", studies, tuple(row.keys()), row.values())
+        return StudyRecord(**{field: row[field] for field in StudyRecord.__dataclass_fields__})
 
     def names(self) -> list[str]:
         """List the studies by name."""
@@ -249,6 +252,10 @@ class Storage:
         row = connection.execute(statement, {"the_name": name, "the_known": known}).first()
         if row is None:
             raise unknown_study(name, [str(one) for one in connection.execute(sql.STUDY_NAMES).scalars()])
+        study, counters = f"the study {name!r}", [getattr(row, counter) for counter in sql.COUNTERS]
+        sql.check_values(study, studies, ("id", "created"), (row.id, row.created))
+        sql.check_values(study, heads, sql.COUNTERS, counters)
+        sql.check_values("a trial", trials, ("told",), (row.first_lease,))  # which may be None
         return row
 
     def _now(self, study: Any) -> float:
@@ -369,7 +376,7 @@ class Reading:
         if number >= self._actions:
             return []
         rows = [
-            row._replace(content=_read("action", row.number, json.loads, row.content))
+            row._replace(content=_read("action", row, actions, json.loads, row.content))
             for row in map(ActionRow._make, self.run(sql.ACTIONS, the_number=number))
         ]
         _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
@@ -380,7 +387,7 @@ class Reading:
         if not self._waiting:
             return []
         return [
-            row._replace(path=_read("waiting plan", row.number, _list, row.path, int))
+            row._replace(path=_read("waiting plan", row, queue, _list, row.path, int))
             for row in map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
         ]
 
@@ -495,6 +502,7 @@ def _rows(found: Iterable[Any]) -> list[TrialRow]:
     rows = []
     for row in found:
         values = list(row)
+        sql.check_values(f"trial {row.number} of the log", trials, TrialRow._fields, values)
         try:
             for place, kind in places.items():
                 values[place] = _list(values[place], kind)
@@ -506,12 +514,13 @@ def _rows(found: Iterable[Any]) -> list[TrialRow]:
     return rows
 
 
-def _read(what: str, number: int, read: Callable[..., Any], *content: Any) -> Any:
+def _read(what: str, row: Any, table: Any, read: Callable[..., Any], *content: Any) -> Any:
     """Read what a row holds as JSON, or say which row is damaged."""
+    sql.check_values(f"{what} {row.number}", table, row._fields, row)
     try:
         return read(*content)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"{what} {number} is damaged: {error}") from error
+        raise StorageError(f"{what} {row.number} is damaged: {error}") from error
 
 
 def _list(text: str, kind: Any) -> tuple[Any, ...]:

@@ -123,7 +123,12 @@ class Study:
         self.mdp: MDP = parse_json_problem(record.problem).mdp
         if self.mdp.content_hash != record.problem_hash:
             raise StudyError(f"the problem of study {record.name!r} is not what its hash says: the record was changed")
-        self.options = Options(**json.loads(record.options))
+        try:
+            self.options = Options(**json.loads(record.options))
+            settings = json.loads(record.settings)
+            epsilon = float(settings["epsilon"])
+        except (TypeError, ValueError, LookupError, RecursionError) as error:
+            raise StudyError(f"the record of study {record.name!r} is damaged: {error}") from error
         self._lock = threading.RLock()
         seed = f"{record.problem_hash}\n{record.settings}\n{record.options}"
         self._own = 0  # writes of ours since the log was last read
@@ -131,8 +136,7 @@ class Study:
         self._imports = Imports()
         self._known_reference: list[Reference] | None = None
         self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
-        settings = json.loads(record.settings)
-        self._rules = telling.Rules(float(settings["epsilon"]), self.options.on_failure, self.options.baseline)
+        self._rules = telling.Rules(epsilon, self.options.on_failure, self.options.baseline)
         self._fold = Fold(self.mdp, settings, self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -45,6 +47,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from surepath._checks import shortened
 from surepath._optional import need
 from surepath._text import hidden, is_open
 from surepath.errors import StorageError
@@ -255,6 +258,28 @@ SNAPSHOT = (
 SNAPSHOT_PREFIX = select(func.max(snapshots.c.prefix)).where(snapshots.c.study == _STUDY)
 DROP_SNAPSHOTS = delete(snapshots).where(snapshots.c.study == _STUDY)
 ADD_SNAPSHOT = insert(snapshots)
+
+
+LATEST = 1e11  # seconds since 1970; what is later was not written by a clock
+
+
+def check_values(what: str, table: Table, names: tuple[str, ...], values: Iterable[Any]) -> None:
+    """Refuse a row with a value that its column cannot hold: SQLite takes any, and so does whoever edits a file."""
+    for (name, kinds, is_time), value in zip(_kinds(table, names), values):
+        if type(value) not in kinds or (is_time and value is not None and not abs(value) <= LATEST):
+            raise StorageError(f"{what} is damaged: its {name} is {shortened(value)}; restore a backup of the study")
+
+
+@lru_cache
+def _kinds(table: Table, names: tuple[str, ...]) -> list[tuple[str, tuple[type, ...], bool]]:
+    """Return the types that columns hold, and whether these are times."""
+    found = []
+    for name in names:
+        kind = table.c[name].type.python_type
+        kinds = (float, int) if kind is float else (kind,)
+        is_time = kind is float and name != "cost"
+        found.append((name, (*kinds, type(None)) if table.c[name].nullable else kinds, is_time))
+    return found
 
 
 def check_schema(connection: Connection) -> bool:

@@ -128,7 +128,12 @@ def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None
 
     Only the largest score matters, so what other trials have scored does not.
     """
-    epsilon = min([rules.epsilon, *(float(a.content) for a in log.actions_after(0) if a.kind == TIGHTEN)])
+    epsilon = rules.epsilon
+    for action in log.actions_after(0):
+        if action.kind == TIGHTEN:
+            if not isinstance(action.content, (int, float)):
+                raise StudyError(f"action {action.number} is damaged: {shortened(action.content)} is not an epsilon")
+            epsilon = min(epsilon, float(action.content))
     rewards = counted_rewards(mdp, row, rules.on_failure)
     gains = mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards, dtype=np.float64))
     check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)

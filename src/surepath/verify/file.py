@@ -28,15 +28,14 @@ from surepath.model.paths import plan_in_words
 from surepath.model.text_files import read_text
 from surepath.verify.stages import missing_rule
 
-KIND, CERTIFICATE_FORMAT = "surepath certificate", 6
+KIND, CERTIFICATE_FORMAT = "surepath certificate", 7
 CERTIFICATE_FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
     *("warnings", "trials", "actions", "log", "proof", "evidence", "planned", "settings", "problem", "problem_hash"),
     *("study", "version", "created", "sha256"),
 }
-# What proves the gap: the evidence in the file; evidence of which a part is in the log alone; in studies whose scores
-# cover several steps, their rounds.
-EVIDENCE, LOG, ROUNDS, NOTHING = "evidence", "log", "rounds", "nothing"
+# What proves the gap: the evidence in the file; in studies whose scores cover several steps, their rounds.
+EVIDENCE, ROUNDS, NOTHING = "evidence", "rounds", "nothing"
 
 # What a trial can be when it is settled, and where it can come from.
 STATES = ("cancelled", "complete", "expired", "failed", "partial")
@@ -45,6 +44,7 @@ WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
 EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
 CONFIRM, CONFIRMED = "confirm", "confirmed"  # which plans are to be played again, and what they scored
 
+MOST_BYTES = 1024**3
 GAP_DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 ADVICE = {
     "exact": "declare the noise of these options and begin a new study",
@@ -62,7 +62,7 @@ def read(path: str | Path) -> dict[str, Any]:
     """Read a certificate file, or say why it is none."""
     file = Path(path)
     try:
-        text = read_text(file)
+        text = read_text(file, MOST_BYTES)
     except ProblemError as error:
         raise CertificateError(str(error)) from None
 

@@ -1,9 +1,9 @@
 """Check a certificate: from the file alone, and against the log.
 
-From the file alone: its hash, what its parts say of each other, and the bound, which is computed again by the plain
-implementation: from the sums, or from the scores themselves where noise is learned. With the log, sums, scores, counts
-and the hash over the log are computed again from the trials, and what the log says of the study is compared. Whoever
-forges a certificate with a right hash must forge sums that prove it, and those the log contradicts.
+From the file alone: its hash, what its parts say of each other, and the bound, computed again by the plain
+implementation. With the log, sums, scores, counts and the hash over the log are computed again from the trials, and
+what the log says of the study is compared. Whoever forges a certificate with a right hash must forge sums that prove
+it, and those the log contradicts.
 
 What is not finite, or larger than any score or setting may be, proves nothing.
 """
@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import json
 import math
-import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -34,7 +33,6 @@ from surepath.verify.file import (
     CONFIRMED,
     EVIDENCE,
     EXCLUDE,
-    LOG,
     NOTHING,
     REFERENCE,
     ROUNDS,
@@ -56,7 +54,7 @@ from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments, missing_rule
 
-YES, NO, OPEN, DOUBT = "yes", "no", "open", "in doubt"
+YES, NO, DOUBT = "yes", "no", "in doubt"
 CONTRADICTED = "the scores contradict what was declared: "
 MOST = 1e300  # no number of a certificate is larger
 SAME_RETURN, SAME_STEP = 1e-12, 2.0**-48  # relative: what rounding may set returns apart by, and for each step
@@ -72,8 +70,8 @@ class Verdict:
     """Answer to whether a certificate holds.
 
     Attributes:
-        answer: "yes"; "no"; "open": nothing is wrong, but the file alone does not prove it; or "in doubt": the
-            arithmetic holds, but the scores contradict the noise, the independence or the steadiness that it assumes.
+        answer: "yes"; "no"; or "in doubt": the arithmetic holds, but the scores contradict the noise, the
+            independence or the steadiness that it assumes.
         differences: What is wrong, or missing for a yes.
         notes: What was checked, and what a yes rests on.
         certified_gap: The gap that the certificate states, or None.
@@ -118,10 +116,9 @@ def verify(
     else:
         content = read(certificate)
     verdict = Verdict()
-    file = str(certificate) if isinstance(certificate, (str, Path)) else "certificate.json"
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            _check(content, file, verdict, log, watch)
+            _check(content, verdict, log, watch)
     except (
         SurepathError,
         LookupError,
@@ -136,14 +133,12 @@ def verify(
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")
         verdict.answer = NO
-    if verdict.differences and verdict.answer not in (OPEN, DOUBT):
+    if verdict.differences and verdict.answer != DOUBT:
         verdict.answer = NO
     return verdict
 
 
-def _check(
-    content: dict[str, Any], file: str, verdict: Verdict, log: str | Path | Log | None, watch: Watching | None
-) -> None:
+def _check(content: dict[str, Any], verdict: Verdict, log: str | Path | Log | None, watch: Watching | None) -> None:
     wrong = verdict.differences
     odd = _odd_number(content)
     if odd is not None:
@@ -152,16 +147,15 @@ def _check(
     verdict.certified_gap = gap if isinstance(gap, float) else None
     if content.get("sha256") != content_hash(content):
         wrong.append("sha256 does not match: something in the file was changed after it was written")
-    facts = facts_of(content, file)
+    facts = facts_of(content)
     _check_facts(content, facts, wrong)
     if wrong:
         return
     found = [str(warning["message"]) for warning in content["warnings"]]
-    at: dict[int, Sums] = {}
     if log is not None:
         logged = log if isinstance(log, Log) else read_log(log, facts.mdp)
         _check_study(content, facts, logged, wrong)
-        facts, at, warned = _check_trials(content, facts, logged, watch, wrong)
+        warned = _check_trials(content, facts, logged, watch, wrong)
         if wrong:
             return
         found = found if warned is None else warned
@@ -169,7 +163,7 @@ def _check(
         if warned is None:
             verdict.notes.append("the warnings were not computed again from the log")
     verdict.answer = YES
-    _check_proof(content, facts, at if log is not None else None, verdict)
+    _check_proof(content, facts, verdict)
     if verdict.answer == YES and not wrong and content["certified_gap"] is not None:
         left_out = content["trials"]["refused"]
         if left_out:
@@ -213,10 +207,9 @@ class Facts:
     rounds: list[Round]  # in studies whose scores cover several steps
     seed: str
     on_failure: str
-    file: str
 
 
-def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Facts:
+def facts_of(content: Mapping[str, Any]) -> Facts:
     """Read a certificate into arrays, or raise an error that says what is missing."""
     _fields(content, CERTIFICATE_FIELDS, "a certificate")
     _fields(content["log"], {"trials", "actions", "digest"}, "its log")
@@ -244,7 +237,6 @@ def facts_of(content: Mapping[str, Any], file: str = "certificate.json") -> Fact
         rounds=read_rounds(content["evidence"].get("rounds", ()), mdp),
         seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
         on_failure=str(options["on_failure"]),
-        file=file,
     )
 
 
@@ -339,13 +331,11 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             wrong.append(wanted)
     if any(action.kind == EXCLUDE for action in facts.actions[facts.acted :]):
         wrong.append("an option was excluded after the moment of this proof")
-    mean = np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
+    mean = _means(mdp, seen)
     largest = max(largest_known(mdp), float(np.abs(mean).max()) * (1 - 1e-9), float(np.abs(seen.origin).max()))
     if too_coarse(mdp, largest, epsilon):
         wrong.append(f"scores of size {largest:g} are too large for double precision to decide epsilon {epsilon!r}")
-    scale = np.maximum.reduceat(np.abs(mean), mdp.stage_arc[:-1]).sum()
-    enough = epsilon if epsilon > 0 else float((SAME_RETURN + SAME_STEP * mdp.horizon) * scale)
-    if not isinstance(content["done"], bool) or (content["done"] and not (gap is not None and gap <= enough)):
+    if not isinstance(content["done"], bool) or (content["done"] and not reached(gap, epsilon, mdp, seen)):
         wrong.append(f"the study is said to be done, but the gap {gap!r} is not at most epsilon {epsilon!r}")
     words = [content["version"], content["created"], *(content["study"][key] for key in ("name", "created", "version"))]
     if not all(isinstance(word, str) for word in (*words, content["log"]["digest"], content["proof"]["by"])):
@@ -372,6 +362,16 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
             wrong.append("the statement is not what the numbers say")
         if content["assumptions"] != assumptions(content, mdp):
             wrong.append("the assumptions are not those of these settings and counts")
+
+
+def reached(gap: float | None, epsilon: float, mdp: MDP, seen: Sums) -> bool:
+    """Return whether a gap is at most epsilon; where that is 0, at most what rounding may set returns apart by."""
+    scale = float(np.maximum.reduceat(np.abs(_means(mdp, seen)), mdp.stage_arc[:-1]).sum())
+    return gap is not None and gap <= (epsilon if epsilon > 0 else (SAME_RETURN + SAME_STEP * mdp.horizon) * scale)
+
+
+def _means(mdp: MDP, seen: Sums) -> FloatArray:
+    return np.where(mdp.is_known, mdp.known_gain, seen.origin + seen.sums / np.maximum(seen.visits, 1))
 
 
 def _confirmation(design: Mapping[str, Any], scores: Any, facts: Facts, settings: Mapping[str, Any]) -> str:
@@ -481,7 +481,8 @@ def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list
     if any(action.kind == EXCLUDE for action in later):
         wrong.append("options were excluded since: this certificate is about plans that were feasible then")
     if log.stop is not None and not later and content["certified_gap"] is not None:
-        done = any(stop <= facts.prefix for stop in log.stop)
+        gap, epsilon = content["certified_gap"], _real(content["epsilon"])
+        done = any(stop <= facts.prefix for stop in log.stop) and reached(gap, epsilon, facts.mdp, facts.seen)
         if content["done"] != done:
             wrong.append(f"after trial {facts.prefix} the study was {'' if done else 'not '}done")
 
@@ -496,12 +497,8 @@ def _other(name: str, stated: Any, logged: Any) -> str:
 
 def _check_trials(
     content: Mapping[str, Any], facts: Facts, log: Log, watch: Watching | None, wrong: list[str]
-) -> tuple[Facts, dict[int, Sums], list[str] | None]:
-    """Compute sums, scores, counts and the hash again from the trials.
-
-    Returns the same facts, with the scores of the log where noise is learned and they were too many for the file; the
-    sums of the moments that the proof names; and what the warnings say, None without a watch.
-    """
+) -> list[str] | None:
+    """Compute sums, scores, counts and the hash again from the trials; return what the warnings say, if watched."""
     mdp, settings = facts.mdp, content["settings"]
     checker = None if mdp.scored is not None else checker_of(mdp, settings, facts.planned)[0]
     keep = checker is not None and checker.needs_scores
@@ -529,7 +526,7 @@ def _check_trials(
         wrong.append(f"there is no moment after trial {number} at which a pair was kept")
     if replay.trials != facts.prefix:
         wrong.append(f"the log has {replay.trials} settled trials in a row; the certificate is about {facts.prefix}")
-        return facts, at, None
+        return None
     if mdp.scored is not None and not same_in_log(facts.rounds, plays, mdp):
         wrong.append("the trials of the log do not give these rounds")
     if replay.unfit:
@@ -538,7 +535,7 @@ def _check_trials(
         number = step["trials"]
         if number not in at:
             wrong.append(f"there is no moment after trial {number}")
-        elif "sums" in step and not _same_sums(_sums(step, mdp, None), at[number]).all():
+        elif not _same_sums(_sums(step, mdp, None), at[number]).all():
             wrong.append(f"the trials up to {number} do not give the sums of that moment")
     if replay.digest != content["log"]["digest"]:
         wrong.append("the hash over the log differs: these are not the trials that the certificate is about")
@@ -549,11 +546,14 @@ def _check_trials(
             f"{total!r}"
         )
     _compare_counts(content["trials"], replay, wrong)
-    if keep and not wrong and (facts.seen.scores is not None or content["proof"]["by"] == LOG):
-        facts = _with_scores(facts, replay, wrong)
+    if replay.scores is not None and facts.seen.scores is not None:
+        for arc, (stated, logged) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
+            if stated.tobytes() != logged.tobytes():
+                wrong.append(f"the trials give other scores of {mdp.describe_arc(arc)}")
+                break
     if wrong or watching is None:
-        return facts, at, None
-    return facts, at, _check_warnings(content, facts, replay, rows, log, wrong)
+        return None
+    return _check_warnings(content, facts, replay, rows, log, wrong)
 
 
 def _same_sums(stated: Sums, own: Sums) -> BoolArray:
@@ -571,22 +571,6 @@ def _compare_counts(stated: Mapping[str, Any], replay: Replay, wrong: list[str])
     for name, number, said in (*pairs, ("refused", replay.refused, stated["refused"])):
         if number != said:
             wrong.append(f"the log has {number} {name} trials, the certificate {said}")
-
-
-def _with_scores(facts: Facts, replay: Replay, wrong: list[str]) -> Facts:
-    """Take the scores from the log where the file has none; else compare them."""
-    assert replay.scores is not None
-    if facts.seen.scores is None:
-        # A copy: later trials go on to be added.
-        scores = Scores(facts.mdp.n_arcs, (some[:n] for some, n in zip(replay.scores.gains, facts.seen.counts)))
-        held = replace(facts.seen, scores=scores)
-        _check_scores(facts.mdp, held, wrong)
-        return replace(facts, seen=held)
-    for arc, (stated, logged) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
-        if stated.tobytes() != logged.tobytes():
-            wrong.append(f"the trials give other scores of {facts.mdp.describe_arc(arc)}")
-            break
-    return facts
 
 
 def _check_warnings(
@@ -624,51 +608,30 @@ def _same_warnings(stated: Sequence[Mapping[str, Any]], found: Sequence[Any]) ->
 # The proof ------------------------------------------------------------------------------------------------------------
 
 
-def _check_proof(content: Mapping[str, Any], facts: Facts, at: dict[int, Sums] | None, verdict: Verdict) -> None:
-    """Check that the evidence proves the gap, by computing the bound again; `at` has sums from the log, None without.
-
-    The sums of earlier moments stand in the file, or where they would be too many in the log alone.
-    """
+def _check_proof(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> None:
+    """Check that the evidence proves the gap, by computing the bound again."""
     gap, proof, wrong = content["certified_gap"], content["proof"], verdict.differences
     by = proof["by"]
     _fields(proof, {"by"} | {NOTHING: set(), ROUNDS: {"after"}}.get(by, {"moments", "kept"}), "the proof")
     if gap is None or by == NOTHING:
         if gap is not None or by != NOTHING:
-            wrong.append(
-                "a certificate with nothing proven must state no gap, and one with a gap must say what proves it"
-            )
+            wrong.append("a certificate must state either no gap and no proof, or both")
         verdict.notes.append("nothing is claimed to be proven yet")
         return
     if facts.mdp.scored is not None:
         _check_rounds(content, facts, verdict)
         return
     checker, why = checker_of(facts.mdp, content["settings"], facts.planned)
-    if checker is None or by not in (EVIDENCE, LOG):
+    if checker is None or by != EVIDENCE:
         wrong.append(why or f"this version does not know a proof by {by!r} for these settings")
-        return
-    source = "scores" if checker.needs_scores else "sums"
-    file, name = shlex.quote(facts.file), shlex.quote(content["study"]["name"])
-    how = f"surepath verify {file} --storage URL --name {name}, or --log FILE with an exported log, checks that"
-    if checker.needs_scores and facts.seen.scores is None and at is None and by == LOG:
-        verdict.answer = OPEN
-        wrong.append(f"the scores were too many for a file; {how}")
         return
     if checker.needs_scores != (facts.seen.scores is not None):
         wrong.append("the scores are evidence where noise is learned, and there alone")
         return
     if not _keep(proof["kept"], facts, checker, wrong):
         return
-    if by == LOG and at is None:
-        alive = facts.feasible.copy()
-        for step in proof["moments"]:
-            alive &= ~_claimed(step["ruled_out"], facts.mdp)
-        verdict.answer = OPEN
-        wrong.append(
-            f"the {source} alone do not prove it: {int((facts.feasible & ~alive).sum())} options are said to have been "
-            f"ruled out earlier, which the trials themselves must show; {how}"
-        )
-    else:
-        alive = _check_moments(proof["moments"], facts, checker, at if by == LOG else None, wrong)
+    alive = _check_moments(proof["moments"], facts, checker, wrong)
+    source = "scores" if checker.needs_scores else "sums"
     if not checker.proves(facts.seen, facts.path, alive, gap):
         verdict.answer = NO
         verdict.recomputed_gap = checker.gap(facts.seen, facts.path, alive)
@@ -706,11 +669,7 @@ def _check_rounds(content: Mapping[str, Any], facts: Facts, verdict: Verdict) ->
 
 
 def _check_moments(
-    steps: Sequence[Mapping[str, Any]],
-    facts: Facts,
-    checker: PlainBound,
-    at: dict[int, Sums] | None,
-    wrong: list[str],
+    steps: Sequence[Mapping[str, Any]], facts: Facts, checker: PlainBound, wrong: list[str]
 ) -> BoolArray:
     """Check each step of what was ruled out, from the sums of its moment."""
     zeros = np.zeros(facts.mdp.n_arcs)
@@ -718,9 +677,9 @@ def _check_moments(
     last = max([action.after for action in facts.actions if action.kind == EXCLUDE], default=0)
     for step in steps:
         number = _whole(step["trials"])
-        _fields(step, {"trials", "path", "ruled_out"} | ({*OF_SUMS} if at is None else set()), "a moment")
+        _fields(step, {"trials", "path", "ruled_out", *OF_SUMS}, "a moment")
         path = facts.mdp.check_path([_whole(arc) for arc in step["path"]])
-        seen = replace(_sums(step, facts.mdp, None) if at is None else at[number], scores=facts.seen.scores)
+        seen = _sums(step, facts.mdp, facts.seen.scores)
         _check_growth(before, seen, wrong)
         if seen.scores is not None and (seen.visits <= facts.seen.visits).all():
             _check_scores(facts.mdp, seen, wrong)
