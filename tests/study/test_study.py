@@ -406,8 +406,7 @@ def test_a_damaged_decision_is_an_error_in_words(tmp_path: Path, kind: str, cont
     for read in (
         lambda: Study.load(url).certified_gap,
         lambda: Study.load(url).status(),
-        lambda: Study.load(url).ask(),
-        lambda: kind == "exclude" and Study.load(url).ask() or Study.load(url).import_trials([([0, 2], [0.5, 0.5])]),
+        lambda: Study.load(url).ask() if kind == "exclude" else Study.load(url).import_trials([([0, 2], [0.5, 0.5])]),
     ):
         with pytest.raises((StorageError, StudyError), match="action 1 is damaged"):
             read()
