@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
-from functools import partial
-from math import isfinite
+from collections.abc import Iterator
+from math import isfinite, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
 import typer
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from surepath.learners.challenger.learner import Challenger
-    from surepath.model.mdp import MDP
     from surepath.model.worlds import Instance
     from surepath.study.study import Study
 
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulated scores.")] = 0,
     fast: Annotated[bool, typer.Option("--fast", help="No pauses between trials.")] = False,
-    draw: Annotated[
-        Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
-    ] = None,
     study: Annotated[
         Path | None, typer.Option("--study", help="Leave the study behind in this file; --serve leaves one anyway.")
     ] = None,
@@ -50,46 +47,36 @@ def demo(
     seed_number(seed)
     instance = support_tickets()
     if serve:
-        file = study or Path(DEMO_FILE)
-        settings = (DEMO_EPSILON, DEMO_DELTA)
-        pause = 0.0 if fast else STUDY_PACE
-        serve_demo(instance, file, port, seed, pause, settings, partial(_served, instance, file, as_json))
+        _serve(instance, study or Path(DEMO_FILE), port, seed, 0.0 if fast else STUDY_PACE, as_json)
         return
-    if draw is not None:
-        from surepath.plots import draw_graph, save
-
-        save(draw_graph(instance.mdp, instance.best_path()), draw)
     console = Console(highlight=False, quiet=as_json)
     console.print(_opening(instance))
-    kept_in = new_study(instance, study, DEMO_EPSILON, DEMO_DELTA)
-    gaps = _solve(kept_in, instance, seed, console, pause=not fast)
-    learner = kept_in.learner
+    made, gaps = new_study(instance, study), list[float]()
+    with View(console, pause=not fast) as view:
+        for learner in trials(made, instance, seed):
+            gaps.append(learner.certified_gap())
+            view.show(learner, gaps[-1])
     others = kept()
-    cost = {**{name: figure["trials"] for name, figure in others.items()}, "challenger": learner.episodes}
-    facts = {**_facts(learner, instance, cost, gaps, seed), "compared_with": others}
-    facts["study"] = None if study is None else {"file": str(study), "name": kept_in.name}
+    cost = {**{name: figure["trials"] for name, figure in others.items()}, "challenger": len(gaps)}
+    facts = {**_facts(made.learner, instance, cost, gaps, seed), "compared_with": others}
+    facts["study"] = None if study is None else {"file": str(study), "name": made.name}
     if as_json:
         print_json(facts)
         return
     _closing(console, facts, cost)
     _what_next(console, study)
-    if draw is not None:
-        console.print(f"drawn in {shown(draw)}", markup=False)
 
 
-def _solve(study: Study, instance: Instance, seed: int, console: Console, *, pause: bool) -> list[float]:
-    """Ask, draw scores, tell, until the answer is proven; returns the certified gap after each trial."""
+def trials(study: Study, instance: Instance, seed: int, pause: float = 0.0) -> Iterator[Challenger]:
+    """Ask, draw scores and tell until the answer is proven; yield the learner after each trial."""
     import numpy as np
 
-    rng, gaps = np.random.default_rng(seed), []
-    with View(console, study.learner, pause=pause) as view:
-        while not view.learner.stopped:
-            trial = study.ask(worker="demo")
-            study.tell(trial, drawn_scores(instance, trial.path, rng))
-            view.learner = study.learner
-            gaps.append(view.learner.certified_gap())
-            view.show(gaps[-1])
-    return gaps
+    rng = np.random.default_rng(seed)
+    while not study.done:
+        trial = study.ask(worker="demo")
+        time.sleep(pause)
+        study.tell(trial, drawn_scores(instance, trial.path, rng))
+        yield study.learner
 
 
 def drawn_scores(instance: Instance, path: Any, rng: Any) -> Any:
@@ -154,7 +141,6 @@ def _opening(instance: Instance) -> str:
 
 
 def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> None:
-
     answer, alone, trials = facts["answer"], facts["step_by_step"], cost["challenger"]
     if not console.is_terminal:
         console.print(
@@ -185,22 +171,6 @@ def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> N
     console.print(cost_table(rows, float(trials)))
 
 
-def _served(instance: Instance, file: Path, as_json: bool, address: str, access: Any, name: str) -> None:
-    """Print where the page is."""
-    from urllib.parse import quote
-
-    from surepath.cli.study import page_links
-
-    if as_json:
-        tokens = {"read_token": access.read_token, "write_token": access.write_token}
-        print_json({"address": address, **tokens, "study": {"file": str(file), "name": name}, "simulated": True})
-        return
-    typer.echo("An LLM workflow that answers support tickets; scores are simulated, no model was run.")
-    typer.echo("Open the page: the first trial begins when it is open.\n")
-    typer.echo("\n".join(page_links(address, access, f"&study={quote(name)}")))
-    typer.echo(f"the study stays in {shown(file)}")
-
-
 def _what_next(console: Console, study: Path | None) -> None:
     """Print the commands to try next."""
     program = shown(this_program())
@@ -218,16 +188,6 @@ def _what_next(console: Console, study: Path | None) -> None:
             console.print(f"  {line:<30}  {what}", markup=False, soft_wrap=True)
 
 
-STEPS = (
-    "clean the ticket",
-    "find the intent",
-    "search for help",
-    "choose the context",
-    "draft the reply",
-    "check the facts",
-    "set the tone",
-    "decide to send",
-)
 BAR = 28  # characters of the bar
 TERMINAL_PACE = 0.035  # seconds a trial on a terminal: about four seconds in all
 TRIALS_A_LINE = 10  # trials between two plain lines
@@ -236,11 +196,10 @@ TRIALS_A_LINE = 10  # trials between two plain lines
 class View:
     """Shows a learner after each trial; a context manager."""
 
-    def __init__(self, console: Console, learner: Challenger, *, pause: bool) -> None:
-        self.console, self.learner, self.pause = console, learner, pause and console.is_terminal
+    def __init__(self, console: Console, *, pause: bool) -> None:
+        self.console, self.pause = console, pause and console.is_terminal
         self.first = 0.0  # the first certified gap: the full length of the bar
         self.live: Live | None = None
-        self.due = time.monotonic()
 
     def __enter__(self) -> View:
         if self.console.is_terminal:
@@ -254,81 +213,62 @@ class View:
         if self.live is not None:
             self.live.stop()
 
-    def show(self, gap: float) -> None:
+    def show(self, learner: Challenger, gap: float) -> None:
         """Show the learner after a trial, with the certified gap of the current plan."""
         if isfinite(gap) and self.first == 0.0:
             self.first = gap
         if self.live is not None:
-            self.live.update(self.picture(gap), refresh=True)
-            self.due = max(self.due + TERMINAL_PACE, time.monotonic() - TERMINAL_PACE)
-            if self.pause:
-                time.sleep(max(0.0, self.due - time.monotonic()))
-        elif self.learner.episodes % TRIALS_A_LINE == 0 or self.learner.stopped:
-            self.console.print(self.line(gap), markup=False)
+            self.live.update(self.picture(learner, gap), refresh=True)
+            time.sleep(TERMINAL_PACE if self.pause else 0.0)
+        elif learner.episodes % TRIALS_A_LINE == 0 or learner.stopped:
+            self.console.print(f"trial {learner.episodes:>4}: {_so_far(learner, gap)}", markup=False)
 
-    def line(self, gap: float) -> str:
-        """Return one plain line about the trials so far."""
-        head = f"trial {self.learner.episodes:>4}: "
-        if not isfinite(gap):
-            untried = int((self.learner.visits == 0).sum())
-            return head + f"{untried} of {self.learner.mdp.n_arcs} scores never seen, nothing proven yet"
-        done = "; that is enough" if self.learner.stopped else ""
-        return head + f"the current plan is proven within {gap:.3f} of the best{done}{self.warning('; but ')}"
-
-    def warning(self, before: str) -> str:
-        """Return what the scores say against what was declared, after `before`; nothing where they say nothing."""
-        from surepath.learners.watch import headline
-
-        said = headline(self.learner.findings())
-        return "" if said is None else before + said
-
-    def picture(self, gap: float) -> Group:
+    def picture(self, learner: Challenger, gap: float) -> Group:
         """Return the current plan step by step, and the bar."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
 
-        learner = self.learner
-        plan = learner.recommend()
-        means, visits = learner.means, learner.visits
+        mdp = learner.mdp
         title = "the plan chosen" if learner.stopped else "the current plan"
         table = Table(title=f"{title} after {learner.episodes} trials", title_justify="left", box=None, pad_edge=False)
         table.add_column("step", style="dim", min_width=20)
         table.add_column("option", style="bold green" if learner.stopped else "bold", min_width=27)
         table.add_column("score", justify="right", min_width=6)
         table.add_column("times tried", justify="right")
-        for step, arc in zip(STEPS, plan.tolist()):
-            tried = int(visits[arc])
-            score = f"{means[arc]:.2f}" if tried else "-"
-            table.add_row(step, Text(learner.mdp.action_label(arc)), score, str(tried))
-        warning = self.warning("")
-        return Group(table, Text(), self.bar(gap), *([Text(warning, "bold red")] if warning else []))
+        for step, arc in zip(mdp.step_labels or (), learner.recommend().tolist()):
+            tried = int(learner.visits[arc])
+            score = f"{learner.means[arc]:.2f}" if tried else "-"
+            table.add_row(step, Text(mdp.action_label(arc)), score, str(tried))
+        return Group(table, Text(), self.bar(learner, gap))
 
-    def bar(self, gap: float) -> Text:
+    def bar(self, learner: Challenger, gap: float) -> Text:
         """Return the certified gap, full length at the first one known, with a mark at epsilon."""
         from rich.text import Text
 
         if not isfinite(gap):
-            untried = int((self.learner.visits == 0).sum())
-            return Text(f"nothing proven yet: {untried} of {self.learner.mdp.n_arcs} scores never seen", "dim")
+            return Text(_so_far(learner, gap), "dim")
+        epsilon, done = learner.epsilon, gap <= learner.epsilon
+        mark, length = (round(BAR * min(1.0, size / self.first)) for size in (epsilon, gap))
         text = Text("proven within  ")
-        epsilon = self.learner.epsilon
-        mark = round(BAR * min(1.0, epsilon / self.first))
-        length = max(1, round(BAR * min(1.0, gap / self.first)))
-        done = gap <= epsilon
         for i in range(BAR):
             if i == mark:
                 text.append("│", "bold")
-            text.append("█" if i < length else "·", ("green" if done else "yellow") if i < length else "dim")
-        return text.append(f"  {gap:.3f} of the best", "bold green" if done else "bold").append(
-            f" (wanted {epsilon:g})", "dim"
-        )
+            full = i < max(1, length)
+            text.append("█" if full else "·", ("green" if done else "yellow") if full else "dim")
+        text.append(f"  {gap:.3f} of the best", "bold green" if done else "bold")
+        return text.append(f" (wanted {epsilon:g})", "dim")
+
+
+def _so_far(learner: Challenger, gap: float) -> str:
+    if not isfinite(gap):
+        untried = int((learner.visits == 0).sum())
+        return f"{untried} of {learner.mdp.n_arcs} scores never seen, nothing proven yet"
+    return f"the current plan is proven within {gap:.3f} of the best{'; that is enough' if learner.stopped else ''}"
 
 
 def cost_table(rows: list[tuple[str, float, str]], ours: float) -> Table:
     """Return the trials by method, with a bar on a logarithmic scale and the ratio to ours."""
-    from math import log
-
     from rich.table import Table
     from rich.text import Text
 
@@ -336,10 +276,9 @@ def cost_table(rows: list[tuple[str, float, str]], ours: float) -> Table:
     table.columns[1].justify = table.columns[2].justify = "right"
     top = max(trials for _, trials, _ in rows)
     for name, trials, remark in rows:
-        mine = trials == ours
+        style = "bold green" if trials == ours else ""
         bar = "█" * max(1, round(12 * log(max(2.0, trials)) / log(top)))
         ratio = f"{trials / ours:,.0f}x" if trials > ours else ""
-        style: Any = "bold green" if mine else ""
         table.add_row(Text(name, style), Text(f"{trials:,.0f}", style), ratio, Text(bar, style or "dim"), remark)
     return table
 
@@ -350,15 +289,7 @@ STUDY_PACE = 0.4  # seconds a trial: about half a minute in all
 POLL = 0.2  # seconds between two checks whether somebody watches
 
 
-def with_steps(mdp: MDP) -> MDP:
-    """Return the same graph with the names of its steps."""
-    from surepath.model.mdp import MDP
-
-    _, (fields,) = mdp.__reduce__()
-    return MDP(**{**fields, "step_labels": STEPS})
-
-
-def new_study(instance: Instance, file: Path | None, epsilon: float, delta: float) -> Study:
+def new_study(instance: Instance, file: Path | None) -> Study:
     """Create the study in a file, under a name that is still free there; in memory where no file is wanted."""
     from surepath.study.storage import open_storage
     from surepath.study.study import Study
@@ -367,40 +298,38 @@ def new_study(instance: Instance, file: Path | None, epsilon: float, delta: floa
     taken = place.names() if file is not None and file.exists() else []
     names = (DEMO_NAME if n == 1 else f"{DEMO_NAME} {n}" for n in range(1, len(taken) + 2))
     name = next(name for name in names if name not in taken)
-    return Study.create(with_steps(instance.mdp), place, name, epsilon=epsilon, delta=delta)
+    return Study.create(instance.mdp, place, name, epsilon=DEMO_EPSILON, delta=DEMO_DELTA)
 
 
-def play(study: Study, instance: Instance, seed: int, pause: float, watched: Any) -> None:
-    """Wait until somebody watches, then ask, draw scores and tell until the answer is proven."""
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    while not watched():
-        time.sleep(POLL)
-    while not study.done:
-        trial = study.ask(worker="demo")
-        time.sleep(pause)
-        study.tell(trial, drawn_scores(instance, trial.path, rng))
-
-
-def serve_demo(instance: Instance, file: Path, port: int, seed: int, pause: float, settings: Any, show: Any) -> None:
-    """Serve the file's studies and play a new one on the page."""
+def _serve(instance: Instance, file: Path, port: int, seed: int, pause: float, as_json: bool) -> None:
+    """Serve the file's studies, and play a new one on the page as soon as somebody watches."""
     from surepath._optional import need
+    from surepath.cli.study import page_links
 
     need("fastapi", "web")
     need("uvicorn", "web")
     from surepath.web.server import serve
 
-    study = new_study(instance, file, *settings)
+    study = new_study(instance, file)
 
     def started(address: str, access: Any, app: Any) -> None:
-        show(address, access, study.name)
+        if as_json:
+            tokens = {"read_token": access.read_token, "write_token": access.write_token}
+            where = {"file": str(file), "name": study.name}
+            print_json({"address": address, **tokens, "study": where, "simulated": True})
+        else:
+            typer.echo("An LLM workflow that answers support tickets; scores are simulated, no model was run.")
+            typer.echo("Open the page: the first trial begins when it is open.\n")
+            typer.echo("\n".join(page_links(address, access, f"&study={quote(study.name)}")))
+            typer.echo(f"the study stays in {shown(file)}")
 
-        def watched() -> bool:
-            return bool(app.state.watchers.watched(study.name))
+        def play() -> None:
+            while not app.state.watchers.watched(study.name):
+                time.sleep(POLL)
+            for _ in trials(study, instance, seed, pause):
+                pass
 
-        worker = threading.Thread(target=play, args=(study, instance, seed, pause, watched), daemon=True)
-        worker.start()
+        threading.Thread(target=play, daemon=True).start()
 
     serve(f"sqlite:///{file}", port=port, started=started)
 
