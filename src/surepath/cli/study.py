@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import sys
@@ -406,8 +405,7 @@ def run(
 
 
 def _print_run(found: Any, runner: Any, as_json: bool) -> None:
-    from surepath.study.fold import money
-    from surepath.study.status import waiting_in_words
+    from surepath.study.status import status_in_words
 
     now = found.status()
     facts = {
@@ -430,29 +428,11 @@ def _print_run(found: Any, runner: Any, as_json: bool) -> None:
         return
     if runner.out_of_budget:
         note(runner.out_of_budget)
-    paid = "" if now.spent is None else f", {money(now.spent)} spent in all"
-    lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}\n" if runner.failed else "; "
-    so_far = "" if now.done else " so far"
-    paid += ", as the study was done already" if now.done and not runner.recorded else ""
-    typer.echo(f"{many(runner.recorded, 'trial')} run now{paid}{lost}best plan{so_far}: {shown_plan(now.best_plan)}")
-    if not math.isfinite(now.certified_gap):
-        typer.echo("nothing is proven about it yet")
-    else:
-        from surepath._checks import rounded_up
-
-        word = "by the arithmetic" if now.findings else "proven"
-        sure = (
-            f"{word} within {rounded_up(now.certified_gap)} of the best, wrong with probability {now.delta:g} at most"
-        )
-        typer.echo(sure if now.done else f"{sure}; wanted: {now.epsilon:g}")
-    if waiting := waiting_in_words(now):
-        typer.echo(waiting)
+    lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}" if runner.failed else ""
+    already = ", as the study was done already" if now.done and not runner.recorded else ""
+    typer.echo(f"{many(runner.recorded, 'trial')} run now{already}{lost}\n{status_in_words(now)}")
     if forecast is not None:
-        typer.echo(f"{forecast}")
-    if now.doubt is not None:
-        typer.echo(shown(now.doubt))
-    for finding in now.findings[1:]:
-        note(f"finding: {finding}")
+        typer.echo(f"forecast: {forecast}")
 
 
 @study.command("reference")

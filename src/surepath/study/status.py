@@ -44,7 +44,6 @@ from surepath.study.trial import (
     WORST,
     TrialRow,
 )
-from surepath.verify.file import ADVICE
 
 # Progress: one line on a terminal, nothing anywhere else --------------------------------------------------------------
 
@@ -411,6 +410,8 @@ def explain(study: Study) -> str:
         first = min(findings, key=lambda found: found.p_value)
         if first.message not in lines:
             lines.append(first.message)
+        from surepath.verify.file import ADVICE
+
         lines.append(f"what to do: {ADVICE[first.kind]}")
     return "\n".join(shown(line) for line in lines)
 

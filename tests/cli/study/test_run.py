@@ -53,11 +53,11 @@ def test_until_proven_then_nothing_more(here: Path) -> None:
     study = create(here)
     done = run(here, "--workers", "4")
     assert done.returncode == 0, done.stderr
-    assert "best plan: chunk=512, model=large\nproven within 0." in done.stdout
+    assert "best plan: chunk=512, model=large\nproven gap 0." in done.stdout
     assert done.stderr == ""  # no terminal, no progress line
     assert study.done
     assert len({row.worker for row in rows(study)}) == 1
-    assert run(here).stdout.startswith("0 trials run now, as the study was done already; best plan: chunk=512")
+    assert run(here).stdout.startswith("0 trials run now, as the study was done already\n")
     again = run(here, "--json")
     assert json.loads(again.stdout)["recorded"] == 0
     assert json.loads(again.stdout)["best_plan"] == {"chunk": "512", "model": "large"}
@@ -67,7 +67,7 @@ def test_a_budget_ends_with_a_forecast(here: Path) -> None:
     create(here, "--epsilon", "0.001")
     done = run(here, "--trials", "6", "--workers", "2")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("6 trials run now; best plan so far: chunk=")
+    assert done.stdout.startswith("6 trials run now\n")
     assert "50 more trials would" in done.stdout.splitlines()[-1]
     facts = json.loads(run(here, "--trials", "2", "--json").stdout)
     assert facts["forecast"]["more"] == 50

@@ -19,7 +19,6 @@ from math import log
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky, eigh
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import kernel
@@ -92,6 +91,8 @@ def span_of_differences(mdp: MDP, active: BoolArray, incumbent: IntArray) -> Flo
 
 def inflation(basis: FloatArray, fits: Sequence[Fit], inverse: FloatArray) -> float:
     """Return a number that is at least z^T S z / m(z) for every z in the span: kappa C, confirmed by a Cholesky."""
+    from scipy.linalg import cholesky, eigh
+
     own = np.sum([fit.n**2 * (basis.T @ fit.spread @ basis) for fit in fits], axis=0)
     planned = basis.T @ inverse @ basis
     last = len(own) - 1
