@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 import threading
@@ -19,9 +20,8 @@ from surepath.study.fold import Point
 from surepath.study.status import MOST_POINTS, points_of, thin
 from surepath.study.storage import Storage
 from surepath.study.telling import Result, UnknownTrialError
-from surepath.web import live, routes
+from surepath.web import app, live, routes
 from surepath.web.access import Access
-from surepath.web.app import create_app
 from surepath.web.live import BackgroundForecast, Opened, OpenStudies, Pulse, Watcher
 from surepath.web.server import listen
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
@@ -69,6 +69,23 @@ def test_what_waits_is_carried_out_together_and_an_error_is_that_of_its_request(
     assert at.still().status().states["complete"] == 4
 
 
+def test_what_outlives_a_long_collection_is_looked_through_once(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "LONGEST_COLLECTION", -1.0)
+    monkeypatch.setattr(live, "MOST_OPEN", 1)
+    for name in ("one", "two"):
+        new_study(storage, name)
+    with TestClient(app.create_app(storage, Access(READ, WRITE))) as client:
+        reader = Caller(client, READ)
+        reader.get("status", study="one")
+        gc.collect()
+        assert gc.get_freeze_count() > 0
+        monkeypatch.setattr(app, "LONGEST_COLLECTION", 1e9)
+        reader.get("status", study="two")  # the other is closed, and may be garbage
+        assert gc.get_freeze_count() == 0
+
+
 def storage_change(storage: Storage) -> int:
     with storage.reading("rag") as log:
         return log.last_change()
@@ -101,7 +118,7 @@ def test_the_stream_tells_only_what_differs(storage: Storage) -> None:
 
 def test_a_study_made_by_another_process_shows_up(tmp_path: Path) -> None:
     new_study(database(tmp_path), "first")
-    with TestClient(create_app(database(tmp_path), Access(READ, WRITE))) as client:
+    with TestClient(app.create_app(database(tmp_path), Access(READ, WRITE))) as client:
         caller = Caller(client, READ)
         assert caller.get("studies")["studies"] == ["first"]
         other = Study.create(new_study("memory").mdp, database(tmp_path), "second", epsilon=0.2, delta=0.1)

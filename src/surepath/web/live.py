@@ -8,6 +8,7 @@ differs to all listeners; one that joins gets the change number it starts from a
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import threading
@@ -218,6 +219,7 @@ class OpenStudies:
                 self._open[name] = self._load(name)
                 if len(self._open) > MOST_OPEN:
                     self._open.popitem(last=False)
+                    gc.unfreeze()  # it may be collected; see app.Collections
             self._open.move_to_end(name)
             return self._open[name]
 
