@@ -29,14 +29,6 @@ def small_learner(direction: str = "maximize") -> Challenger:
     return learner
 
 
-def test_visits_are_counted_by_option_and_the_plan_comes_first_among_equals() -> None:
-    rows = plots.visits_data(small_learner())
-    assert [(row.step, row.option, row.visits) for row in rows] == [
-        ("a", "y", 2), ("a", "x", 1), ("a", "z", 0), ("b", "u", 2), ("b", "v", 1),
-    ]  # fmt: skip
-    assert [row.option for row in rows if row.chosen] == ["y", "u"]
-
-
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_intervals_are_means_with_the_mixture_width_best_first(direction: str) -> None:
     learner = small_learner(direction)
@@ -99,7 +91,6 @@ def test_a_certificate_shows_what_the_study_knew() -> None:
     np.testing.assert_array_equal(seen.path, told.path)
     assert (seen.gap, seen.epsilon, seen.delta) == (certificate.certified_gap, 0.2, 0.1)
     assert (seen.active | ~told.active).all()
-    assert plots.visits_data(certificate.to_dict())[0].visits == plots.visits_data(study)[0].visits
 
 
 def test_what_a_source_lacks_is_said_in_words() -> None:

@@ -22,7 +22,6 @@ class Kind(StrEnum):
 
     graph = "graph"
     gap = "gap"
-    visits = "visits"
     intervals = "intervals"
     challengers = "challengers"
     stopping = "stopping"
@@ -35,14 +34,13 @@ def plot(
     kind: Annotated[
         Kind,
         typer.Argument(
-            help="Of a study: graph, gap, visits, intervals, challengers. Of an experiment: stopping, cost, compare."
+            help="Of a study: graph, gap, intervals, challengers. Of an experiment: stopping, cost, compare."
         ),
     ],
     source: Annotated[
         str,
         typer.Argument(
-            help="A study's storage; a certificate (graph, visits, intervals) or a problem (graph); an experiment's "
-            "folder."
+            help="A study's storage; a certificate (graph, intervals) or a problem (graph); an experiment's folder."
         ),
     ],
     name: Annotated[str | None, typer.Argument(help="The study; may be left out where the storage has one.")] = None,
@@ -102,13 +100,6 @@ def _gap(source: str, name: str | None = None) -> Drawn:
     return draw_gap(data), GAP_READING, data._asdict()
 
 
-def _visits(source: str, name: str | None = None, most: int = 8) -> Drawn:
-    from surepath.plots.studies import VISITS_READING, draw_visits, visits_data
-
-    rows = visits_data(_known(source, name), most)
-    return draw_visits(rows), VISITS_READING, {"rows": [row._asdict() for row in rows]}
-
-
 def _intervals(source: str, name: str | None = None, most: int = 6) -> Drawn:
     from surepath.plots.studies import INTERVALS_READING, draw_intervals, intervals_data
 
@@ -143,7 +134,6 @@ def _of_runs(kind: Kind) -> Callable[..., Drawn]:
 DRAWINGS: dict[Kind, tuple[Callable[..., Drawn], set[str]]] = {
     Kind.graph: (_graph, {"name"}),
     Kind.gap: (_gap, {"name"}),
-    Kind.visits: (_visits, {"name", "most"}),
     Kind.intervals: (_intervals, {"name", "most"}),
     Kind.challengers: (_challengers, {"name", "most"}),
     Kind.stopping: (_of_runs(Kind.stopping), {"instance", "delta", "epsilon"}),

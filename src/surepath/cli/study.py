@@ -524,7 +524,7 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Write what is proven so far as a file that surepath verify checks."""
-    if out.suffix.lower() in (".html", ".pdf"):
+    if out.suffix.lower() == ".html":
         raise typer.BadParameter(
             f"a certificate is a .json file; surepath study report --out {shown(quote(str(out)))} writes a page to read"
         )
@@ -539,9 +539,7 @@ def certificate(
 
 @study.command("report")
 def report(
-    out: Annotated[Path, typer.Option("--out", help="The file: .html, or .pdf where a browser is installed.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[Path, typer.Option("--out", help="The file, .html.")] = Path("report.html"),
     force: Force = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,

@@ -86,10 +86,8 @@ async function show() {
   try {
     const study = fragment().get("study");
     if (study === null) { await list(mine); return; }
-    const session = await get("session");
-    if (mine !== shown) return;
     const beside = fragment().get("beside");
-    const opened = beside ? await openBeside({ names: [study, beside], main, where, live }) : await openStudy({ name: study, mayWrite: session.role === "write", main, where, live });
+    const opened = beside ? await openBeside({ names: [study, beside], main, where, live }) : await openStudy({ name: study, main, where, live });
     if (mine === shown) { leave = opened; return; }
     opened?.(); // somebody went elsewhere meanwhile, and this has drawn over it
     await show();

@@ -3,19 +3,18 @@
 import { blob, get, listen } from "./api.js";
 import { TrialForm } from "./trial_form.js";
 import { card, h, set, setText, throttle } from "./dom.js";
-import { Gap } from "./gap.js";
+import { Gap, Pace } from "./gap.js";
 import { Graph, legend, zoom } from "./graph.js";
 import { Heat, histogram } from "./heat.js";
-import { Pace } from "./pace.js";
 import { Trials } from "./trials.js";
 import { atMost, count, number, plans, plural, span } from "./words.js";
 
 const MANY_STEPS = 12; // beyond which the options are first shown as a table, and the plan in several columns
 
-export async function openStudy({ name, mayWrite, main, where, live }) {
+export async function openStudy({ name, main, where, live }) {
   const query = { study: name }, ending = new AbortController();
   set(main, h("p", { class: "hint", role: "status" }, `Opening ${name} …`));
-  let status = await get("status", query);
+  let [status, { role }] = await Promise.all([get("status", query), get("session")]);
   document.title = `${name} · surepath`;
   set(where, h("a", { href: "#all" }, "Studies"), h("span", { "aria-hidden": "true" }, " / "), h("h1", {}, name));
 
@@ -104,7 +103,7 @@ export async function openStudy({ name, mayWrite, main, where, live }) {
     if (ahead.pending && !ending.signal.aborted) setTimeout(() => later[0](), 2500);
   }
 
-  const trialForm = mayWrite ? new TrialForm(name, status.plan.map((row) => row.step), () => trials.first()) : null;
+  const trialForm = role === "write" ? new TrialForm(name, status.plan.map((row) => row.step), () => trials.first()) : null;
   const trials = new Trials(name, trialForm ? (trial) => trialForm.open(trial) : null);
 
   const planned = card("Current plan", {}, plan, total), many = status.best_path.length > MANY_STEPS;
