@@ -40,6 +40,8 @@ class StageTwin:
     weights: np.ndarray
     missing: np.ndarray
     ends: tuple[np.ndarray, np.ndarray]
+    total: float = 0.0  # sigma of the sum of a trial's scores; then plans share no step
+    of_plans: tuple[int, ...] = ()  # the entries that are about totals
 
     def __post_init__(self) -> None:
         self.paths = [p for p in all_paths(self.mdp) if self.alive[list(p)].all()]
@@ -69,8 +71,24 @@ class StageTwin:
         scale = max(self.sigma[e] / np.sqrt(self.visits[e]) for e in (x, y))
         k, best = SLOPES * scale, np.inf
         for entry, weight in enumerate(self.weights):
+            if entry in self.of_plans:
+                continue
             share = np.log(1 / (stage_prior(self.mdp, y, x, self.most) * weight))
             per = share + (np.log(1 / self.delta) if kappa is None else np.log(k / kappa) - 1)
             total = self.width(entry, 0, x, k) + self.width(entry, 1, y, k) + k * per
             best = min(best, float(total.min()))
         return min(difference + best, float(self.ends[1][x] - self.ends[0][y]))
+
+    def totals(self, q: tuple[int, ...], p: tuple[int, ...]) -> float:
+        """The bound on V(q) - V(p) by the totals of the trials that played q, and of those that played p."""
+        counts = [{int(self.visits[e] + self.missing[e]) for e in plan if self.sigma[e] > 0} for plan in (q, p)]
+        if len(counts[0]) != 1 or len(counts[1]) != 1:
+            return np.inf
+        k, best = SLOPES * self.total, np.inf
+        for entry in self.of_plans:
+            cost = np.log((len(all_paths(self.mdp)) - 1) / (self.delta * self.weights[entry]))
+            for side, plan, (n,) in zip((0, 1), (q, p), counts):
+                c = float(self.c[entry, side, plan[0]])
+                cost = cost + h_star(self.total * np.sqrt(n + c) / n / k) + np.log(1 + n / c) / 2
+            best = min(best, float((k * cost).min()))
+        return best + sum(self.difference(x, y) for x, y in zip(q, p))

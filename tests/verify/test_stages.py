@@ -17,6 +17,7 @@ from surepath.study.certificate import verify
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import assumptions, statement
 from surepath.verify.stages import StageBound
+from tests.learners.challenger.test_shared_luck import lines
 from tests.naive.stages import StageTwin
 from tests.strategies import mdps
 from tests.study.pipelines import means_of, new_study, pipeline, play
@@ -90,12 +91,16 @@ def test_pairs_and_gaps_are_those_of_enumeration(mdp: MDP, seed: int, epsilon: f
     assert gap <= max(0.0, float(one_row)) * 1.0011 + 1e-9
 
 
-@pytest.mark.parametrize("noise", ["sigma", "betting", "bernstein"])
+@pytest.mark.parametrize("noise", ["sigma", "betting", "bernstein", "totals"])
 @pytest.mark.parametrize("epsilon", [0.0, 0.4])
 def test_it_confirms_what_challenger_proves_at_every_moment(noise: str, epsilon: float) -> None:
     declared: dict[str, Any] = {"sigma": 0.2} if noise == "sigma" else {"reward_range": (-1, 2)}
     mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1]}, **declared)
-    learner = Challenger(mdp, epsilon, 0.1, noise=noise, dependence="any")
+    if noise == "totals":
+        mdp, declared = lines(3, "comonotone")[0].mdp, {"noise": "sigma", "sigma": 0.2, "total_sigma": 0.6}
+    else:
+        declared = {"noise": noise}
+    learner = Challenger(mdp, epsilon, 0.1, **declared)
     plain, scores, rng = plain_of(learner), Scores(mdp.n_arcs), np.random.default_rng(0)
     means = means_of(mdp, 1)
     for _ in range(1500):
@@ -185,6 +190,23 @@ def again(content: dict[str, Any], mdp: MDP) -> dict[str, Any]:
     """The words and the hash that a forger would write."""
     content["statement"], content["assumptions"] = statement(content), assumptions(content, mdp)
     return mended(content)
+
+
+def test_totals_count_in_a_certificate_where_plans_share_no_step() -> None:
+    mdp = lines(3, "comonotone")[0].mdp
+    study = Study.create(mdp, "memory", None, {"name": "challenger", "total_sigma": 0.3}, 0.0, 0.1, SIGMA)
+    content = played(study, 2)
+    assert verify(content, study.storage).answer == "yes"
+    assert "sum of a trial's scores is sub-Gaussian with the declared sigma 0.3" in content["assumptions"][1]
+    larger = deepcopy(content)
+    larger["settings"]["total_sigma"] = 0.9
+    assert verify(again(larger, mdp)).answer == "no"
+    elsewhere = deepcopy(example()[1])
+    elsewhere["settings"]["bound"]["entries"][-1]["prior"] = "plans"
+    for total in (None, 0.3):
+        elsewhere["settings"]["total_sigma"] = total
+        verdict = verify(again(elsewhere, example()[0].mdp))
+        assert "totals of trials need a declared sigma and plans that share no step" in str(verdict)
 
 
 def test_altered_pairs_are_found_out() -> None:

@@ -26,6 +26,7 @@ Priors over the wrong answers p, given the right one q; each must sum to at most
                   1 - (1 - rho)^b, b the most choices on a path, since it may end at q itself
     excursion     over single excursions: one of b choices to leave at, one of degree - 1 arcs, then 1 / degree each
     stages        over single arcs, where the scores of a trial may depend on each other: `stages.py`
+    plans         1 / (P - 1) again, over plans that share no step, by totals of trials: `stages.py`
 
 Nothing here is shared with the compiled code but the problem itself. What is not finite proves nothing.
 """
@@ -46,7 +47,7 @@ from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
 
 KINDS = ("half-normal", "shifted", "bernstein", "betting")
-PRIORS = ("detour", "uniform", "excursion", "stages")
+PRIORS = ("detour", "uniform", "excursion", "stages", "plans")
 RIVAL, OWN = "rival", "incumbent"
 FINER = 4  # slopes between two of the learner's own: any slope is valid
 
@@ -301,9 +302,9 @@ def invalid_numbers(bound: Mapping[str, Any]) -> list[str]:
         wrong.append("powers of shares must lie between -100 and 100")
     if not (0 < _number(bound["rho"]) < 1 and 1.001 <= _number(bound["ratio"]) <= 100):
         wrong.append("rho must lie between 0 and 1, and the ratio of slopes between 1.001 and 100")
-    for prior in ("excursion", "stages"):
-        if len({entry["prior"] == prior for entry in entries}) > 1:
-            wrong.append(f"either all entries have the prior {prior} or none has")
+    for priors in (("excursion",), ("stages", "plans")):
+        if len({entry["prior"] in priors for entry in entries}) > 1:
+            wrong.append(f"either all entries have the prior {' or '.join(priors)} or none has")
     unknown = {str(entry["kind"]) for entry in entries} - set(KINDS)
     unknown |= {f"prior {entry['prior']}" for entry in entries} - {f"prior {name}" for name in PRIORS}
     if unknown:
@@ -327,7 +328,7 @@ class Entries:
 
     def __init__(self, mdp: MDP, settings: Mapping[str, Any], planned: FloatArray | None = None) -> None:
         self.mdp, self.passes, self.bound, self._design = mdp, Passes(mdp), settings["bound"], planned
-        self.delta = float(settings["delta"])
+        self.delta, self.total = float(settings["delta"]), settings.get("total_sigma")
         sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
         self.sigma: FloatArray = np.where(mdp.is_known, 0.0, sigma)
         self.log_paths = log_number_of_paths(mdp)

@@ -202,7 +202,7 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         else "Playing an option again in the same state draws a fresh score with the same mean, whatever happened "
         "before: no drift, no dependence between trials or between the scores of one trial, no effect of earlier "
         "choices but through the state.",
-        _noise(content["settings"], mdp),
+        _noise(content["settings"], mdp) + _total(content["settings"]),
         "Every score that was seen was told, as it was seen. Which result comes in first does not matter until a "
         "trial is given up: trials count in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
@@ -326,6 +326,14 @@ def _noise(settings: Mapping[str, Any], mdp: MDP) -> str:
     )
     quiet = bare[bare == 0]
     return said + (f" Besides: {_declared(quiet, given)}" if len(quiet) and len(quiet) < len(bare) else "")
+
+
+def _total(settings: Mapping[str, Any]) -> str:
+    """Say what is assumed of the sum of a trial's scores, after a space."""
+    total = settings.get("total_sigma")
+    if total is None:
+        return ""
+    return f" The noise of the sum of a trial's scores is sub-Gaussian with the declared sigma {total:g}."
 
 
 def _declared(bare: FloatArray, given: str) -> str:

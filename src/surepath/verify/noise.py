@@ -19,7 +19,7 @@ import numpy as np
 from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.verify.bound import OWN, Entries, Entry, PlainBound, Scores, Sums, invalid_numbers
-from surepath.verify.stages import StageBound
+from surepath.verify.stages import StageBound, plans_apart
 
 LEARNED_KINDS = ("bernstein", "betting")
 VISITS = 25.0
@@ -50,8 +50,11 @@ def checker_of(
     if settings.get("missing") not in ("related", "unrelated"):
         return None, "no proof: it is not said what broken-off trials have to do with their scores"
     dependence, priors = settings.get("dependence"), {entry["prior"] for entry in bound["entries"]}
-    if dependence not in ("any", "independent") or (dependence == "any") != (priors == {"stages"}):
-        return None, 'no proof: entries by "stages" are for dependence "any", and there are no others for it'
+    if dependence not in ("any", "independent") or (dependence == "any") != (priors <= {"stages", "plans"}):
+        return None, 'no proof: entries by "stages" or "plans" are for dependence "any", and there are no others for it'
+    total = settings.get("total_sigma")
+    if "plans" in priors and not (_is_size(total) and total > 0 and plans_apart(mdp)):
+        return None, "no proof: totals of trials need a declared sigma and plans that share no step"
     if sigma == "unknown":
         if dependence == "any":
             return None, "no proof: an unknown sigma is bounded from scores that do not depend on each other"

@@ -10,6 +10,9 @@ probability 1 - delta, for q the best path, at all times, for all p, entries, sl
     S    V(q) - V(p) <= sum over stages of [rhat_x - rhat_y + W_x(k) + W_y(k) + k (log(k / (kappa pi weight)) - 1)]
                         + kappa / delta.
 
+Where plans share no step a declared sigma of a trial's total does the same for whole plans: the totals of the trials
+that played p and q, with n of each, in the place of x and y, and the prior 1 / (P - 1) of the entries by "plans".
+
 An S0 bound holds for good: the least of all moments may take the place of any stage, in a proof about any moment, and
 so may what the declared ranges allow. Terms of S belong to one moment and one kappa; they are never kept.
 
@@ -26,7 +29,18 @@ import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.verify.bound import BLOCK_NUMBERS, OWN, RIVAL, Entries, PlainBound, Rows, Sums, free_ends
+from surepath.verify.bound import (
+    BLOCK_NUMBERS,
+    OWN,
+    RIVAL,
+    Entries,
+    Entry,
+    PlainBound,
+    Rows,
+    Sums,
+    free_ends,
+    upper_conjugate,
+)
 
 SLOPES = np.geomspace(1 / 6, 6.0, 41)  # of a pair, in units of the one that suits S0 if the noise is Gaussian
 KAPPA_RATIO = 1.1
@@ -57,7 +71,7 @@ class StageBound(PlainBound):
         entries, node = self.entries, self.mdp.source[y]
         prior = np.where(self.mdp.source[x] == node, self._near[node], self._far)
         slopes, totals = [], []
-        for entry in entries.bound["entries"]:
+        for entry in self._by("stages"):
             per, square = entries.cost(entry) - np.log(prior), np.zeros(len(x))
             for side, arcs in ((RIVAL, x), (OWN, y)):
                 noisy = np.flatnonzero(self.sigma[arcs] > 0)
@@ -83,6 +97,30 @@ class StageBound(PlainBound):
                     bounds[part, row] += (total - k * np.log(kappa)).min(axis=1)
         return bounds
 
+    def _by(self, prior: str) -> list[Entry]:
+        return [entry for entry in self.entries.bound["entries"] if entry["prior"] == prior]
+
+    def total_bounds(self, seen: Sums, path: IntArray) -> FloatArray:
+        """Return what totals prove of V(q) - V(path), [P] by first option of q; infinite where visits do not agree."""
+        mdp, entries = self.mdp, self.entries
+        plans = np.arange(mdp.first[1])[:, None] + np.zeros(mdp.horizon, dtype=np.int64)
+        for h in range(1, mdp.horizon):
+            plans[:, h] = mdp.first[mdp.target[plans[:, h - 1]]]
+        counts = np.where(self.sigma[plans] > 0, seen.counts[plans], -1)
+        n = counts.max(axis=1).astype(np.float64)
+        n[((counts >= 0) & (counts != n[:, None])).any(axis=1) | (n < 1)] = np.nan
+        own, bounds = int(path[0]), np.full(len(plans), np.inf)
+        for entry in self._by("plans"):
+            c, d = entries.precision(entry, RIVAL)[plans[:, 0]], entries.precision(entry, OWN)[own]
+            a, b = entries.total * np.sqrt(n + c) / n, entries.total * np.sqrt(n[own] + d) / n[own]
+            fixed = (
+                entries.cost(entry) + np.log(max(1, len(plans) - 1)) + np.log1p(n / c) / 2 + np.log1p(n[own] / d) / 2
+            )
+            k = np.sqrt((a**2 + b**2) / 2 / fixed)[:, None] * SLOPES
+            both = upper_conjugate(a[:, None] / k) + upper_conjugate(b / k)
+            bounds = np.fmin(bounds, (k * (both + fixed[:, None])).min(axis=1))
+        return np.asarray(bounds + self.differences(seen, plans, path).sum(axis=1))
+
     def keep(self, seen: Sums, x: IntArray, y: IntArray) -> None:
         """Keep the S0 bounds of pairs of arcs of a moment, where they are the least so far."""
         for pair, bound in zip(zip(x.tolist(), y.tolist()), self.pair_bounds(seen, x, y)[:, 0].tolist()):
@@ -97,9 +135,7 @@ class StageBound(PlainBound):
 
     def _kappas(self, seen: Sums, arcs: IntArray) -> FloatArray:
         """Choose kappas that cover what any path may need: the best is delta times the sum of its slopes."""
-        found = [
-            self.entries.sizes(e, seen, side, arcs) for e in self.entries.bound["entries"] for side in (RIVAL, OWN)
-        ]
+        found = [self.entries.sizes(e, seen, side, arcs) for e in self._by("stages") for side in (RIVAL, OWN)]
         if not arcs.size:
             return NONE
         low, high = min(float(a.min()) for a, _ in found) / 6, max(float(a.max()) for a, _ in found)
@@ -119,16 +155,27 @@ class StageBound(PlainBound):
 
     def noisy_rows(self, seen: Sums, path: IntArray, arcs: IntArray, single: bool) -> Iterator[Rows]:
         """Yield the rows of kappa; the first has none, every stage its S0 bound."""
-        x, kappas, bounds = self._pairs(seen, path)
-        own, now = path[self.mdp.arcs.stage[arcs]], bounds[np.searchsorted(x, arcs)]
+        mdp, (x, kappas, bounds) = self.mdp, self._pairs(seen, path)
+        own, now = path[mdp.arcs.stage[arcs]], bounds[np.searchsorted(x, arcs)]
         kept = [self.kept.get(pair, np.inf) for pair in zip(arcs.tolist(), own.tolist())]
         least = np.minimum(np.minimum(now[:, 0], kept), self.ends[1][arcs] - self.ends[0][own])
         every = np.minimum(now, least[:, None])
-        weight = np.full((self.mdp.n_arcs, every.shape[1]), -np.inf)
+        weight = np.full((mdp.n_arcs, every.shape[1]), -np.inf)
         weight[arcs], weight[path] = np.where(np.isnan(every), np.inf, every), 0.0
         constant = np.concatenate([[0.0], kappas / self.entries.delta])
+        if self._by("plans"):
+            start, totals = arcs[arcs < mdp.first[1]], np.full((mdp.n_arcs, 1), -np.inf)
+            totals[arcs] = totals[path] = 0.0
+            totals[start, 0] = self.total_bounds(seen, path)[start]
+            yield Rows(totals, np.zeros(1), 0.0, free_ends(path, 1) if single else None)
         for some in np.array_split(np.arange(len(constant)), 1 + weight.size // BLOCK_NUMBERS):
             yield Rows(weight[:, some], constant[some], 0.0, free_ends(path, len(some)) if single else None)
+
+
+def plans_apart(mdp: MDP) -> bool:
+    """Return whether plans share no step: as many options in every step, and as many states in all but the first."""
+    plans = int(mdp.first[1])
+    return mdp.n_arcs == mdp.horizon * plans and mdp.n_nodes == 1 + (mdp.horizon - 1) * plans
 
 
 # Kept pairs as a certificate holds them -------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from surepath import MDP, Challenger, Gaussian, Instance, simulate
 from surepath.errors import SettingError
 from surepath.learners import runs as tasks
 from surepath.learners.challenger.stages import most_episodes
-from surepath.learners.challenger.state import FIRST_KAPPA, KEPT
+from surepath.learners.challenger.state import FIRST_KAPPA, KEPT, TOTAL
+from tests.learners.challenger.test_shared_luck import lines
 from tests.learners.worlds import with_known, with_ranges
 from tests.naive.challenger import excursions, most_choices
 from tests.naive.paths import all_paths
@@ -25,12 +26,12 @@ graphs = mdps(max_states=3, max_actions=3, max_horizon=3)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
+def learner_on(mdp: MDP, seed: int, plain: bool = False, **fixed: Any) -> Challenger:
     """A learner with random settings and random evidence, ties, known arcs and arcs without noise among it."""
     rng = np.random.default_rng(seed)
-    if rng.random() < 0.5:
+    if not plain and rng.random() < 0.5:
         mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.3, arc_values(mdp, seed, "ties"), np.nan))
-    if rng.random() < 0.4:
+    if not plain and rng.random() < 0.4:
         mdp = with_ranges(mdp, rng)
     options: dict[str, Any] = {
         "noise": "sigma",
@@ -59,7 +60,8 @@ def twin_of(learner: Challenger) -> StageTwin:
     sides, stages = np.swapaxes(learner.pairs.c, 0, 1), learner.pairs.stages
     assert stages is not None
     seen_by = (learner.sigma, seen.visits, mean, seen.alive, sides, weights, seen.missing)
-    return StageTwin(mdp, learner.delta, *seen_by, (stages.least, stages.most))
+    totals = tuple(j for j, entry in enumerate(learner.bound["entries"]) if entry["prior"] == "plans")
+    return StageTwin(mdp, learner.delta, *seen_by, (stages.least, stages.most), stages.total, totals)
 
 
 @settings(max_examples=60)
@@ -147,6 +149,47 @@ def test_what_is_eliminated_is_a_loss_by_every_excursion(mdp: MDP, seed: int) ->
             through = {x for q in paths for x in excursions(learner.mdp, p, q) if e in x[1]}
             losses.append(all(sum(bound[row, x] for x in of_q) + constant < 1e-9 for _, of_q, _ in through))
         assert any(losses) or not any(e in q for q in paths)
+
+
+@settings(max_examples=30)
+@given(seeds)
+def test_totals_bound_plans_that_share_no_step_as_enumeration_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    mdp = lines(int(rng.integers(1, 4)), "comonotone")[0].mdp
+    learner = learner_on(mdp, seed, plain=True, sigma=float(rng.choice([0.3, 1.0])), total_sigma=rng.uniform(0.1, 3))
+    visits, seen = learner._seen.visits, learner._seen
+    counts = {path: int(rng.integers(1, 500)) for path in all_paths(mdp)}
+    for path, count in counts.items():
+        seen.sums[list(path)] *= count / visits[list(path)]
+        visits[list(path)] = count
+    odd = int(rng.integers(2 * mdp.n_arcs))  # one trial broke off
+    if odd < mdp.n_arcs:
+        visits[odd] += 1
+    learner._act(tasks.REFRESH)
+    learner._act(tasks.CHECK)
+    twin, work = twin_of(learner), learner._work
+    assert work.stage_work is not None
+    p = tuple(work.incumbent.tolist())
+    for q in set(counts) - {p}:
+        found, exact = float(work.stage_work.bound[TOTAL, list(q)].sum()), twin.totals(q, p)
+        difference = sum(twin.difference(x, y) for x, y in zip(q, p))
+        assert found == exact == np.inf or exact - 1e-9 <= found <= exact + 0.02 * (exact - difference) + 1e-9
+    gap = learner.certified_gap()
+    assert gap <= max(0.0, *(twin.totals(q, p) for q in counts if q != p)) * 1.03 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"dependence": "independent"}, "follows from sigma"),
+        ({"missing": "unrelated"}, "about whole trials"),
+        ({}, "share no step"),
+    ],
+)
+def test_totals_are_refused_where_they_prove_nothing(setting: dict[str, Any], message: str) -> None:
+    mdp = lines(2, "comonotone")[0].mdp if setting else MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))
+    with pytest.raises(SettingError, match=message):
+        Challenger(mdp, 0.1, 0.1, 1.0, total_sigma=1.0, **setting)
 
 
 def test_it_stops_by_the_number_of_episodes_that_the_widths_allow() -> None:

@@ -11,12 +11,14 @@ from surepath.learners.challenger.bound import challenge, fill_widths, passes
 from surepath.learners.challenger.noise import BERNSTEIN, convex_from
 from surepath.learners.challenger.stages import fill_stage_rows, stage_weights
 from surepath.learners.challenger.state import (
+    BY_PLAN,
     BY_STAGE,
     EXCURSION,
     FIRST_KAPPA,
     KEPT,
     RIVAL,
     SHIFTED,
+    TOTAL,
     Evidence,
     Pairs,
     Scratch,
@@ -323,7 +325,8 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
         live[e] = alive[e]
         cleared[e] = False
     by_stage = pairs.prior[0] == BY_STAGE
-    begin, convex = KEPT if by_stage else 0, convex_from(pairs.learned, work.learned_work, alive)
+    begin = 0 if not by_stage else TOTAL if pairs.prior[len(kind) - 1] == BY_PLAN else KEPT
+    convex = convex_from(pairs.learned, work.learned_work, alive)
     rows = fill_grid(pairs.walks, pairs, seen, work)
     keep = np.int64(1 if how == ROUTINE else 0)
     rows += fill_stage_rows(pairs.stages, work.stage_work, graph, pairs, seen, work, keep)
@@ -354,7 +357,7 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
             planned = (scale[entry] == own or scale[entry] == other) and grid[row, 1] > 0.0
             due = wide or planned
             if by_stage:
-                planned = row >= FIRST_KAPPA
+                planned = row >= FIRST_KAPPA or row == TOTAL
             elif what != TAKE_OUT:
                 due = row % 4 == 0 if what == ELIMINATE else row % 2 == 0 or kind[entry] == SHIFTED
             if not due or entry == over:

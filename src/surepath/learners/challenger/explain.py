@@ -11,7 +11,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray, rounded_up, whole
 from surepath._text import many
 from surepath.learners.challenger.check import make_row
-from surepath.learners.challenger.state import KEPT
+from surepath.learners.challenger.state import KEPT, TOTAL
 from surepath.learners.runs import CHECK, INCUMBENT, proven_gap
 from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
@@ -156,7 +156,7 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
     work.on[incumbent] = True
     rows = np.flatnonzero(work.grid[:, 1] != 0).tolist()
     if learner.pairs.stages is not None:
-        rows.append(KEPT)
+        rows += [KEPT, TOTAL] if learner.pairs.stages.total > 0 else [KEPT]
     largest = []
     for row in rows:
         constant = make_row(learner.graph, learner.pairs, seen, work, row, 0)

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, whole
+from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, real, whole
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import NO_REALITY, Reality
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, less_baseline, locked
@@ -82,6 +82,8 @@ class Challenger(Learner):
             its range for a rival and as the bottom for the incumbent. Without ranges such an episode is left out
             whole, and nothing is proven unless whether one breaks off is the same for all paths. "unrelated": episodes
             break off for reasons that have nothing to do with their rewards, so what was seen counts.
+        total_sigma: Sub-Gaussian factor of the sum of an episode's rewards, under "any", where paths share no arc:
+            totals of whole episodes count as well, and far fewer do where few paths are long and share little luck.
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Attributes:
@@ -115,6 +117,7 @@ class Challenger(Learner):
         noise: str | None = None,
         dependence: str = "any",
         missing: str = "related",
+        total_sigma: float | None = None,
         seed: int | None = None,
     ) -> None:
         self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
@@ -148,17 +151,20 @@ class Challenger(Learner):
         if self._unknown and noise not in (None, "sigma"):
             raise SettingError(f'sigma="unknown" is about Gaussian noise, noise="{noise}" about scores in a range')
         self.noise = choose_noise(mdp, noise, sigma is not None)
-        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.prior, self.noise, self._unknown)
+        total = self.total_sigma = None if total_sigma is None else self._checked_total(total_sigma)
+        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.prior, self.noise, self._unknown, total)
         self.bound: dict[str, Any] = checked_bound(chosen if bound is None else bound)
         for entry in self.bound["entries"]:
             if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
                 raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
-            if (entry["prior"] == "stages") != (self.dependence == "any"):
+            if (entry["prior"] in ("stages", "plans")) != (self.dependence == "any"):
                 raise SettingError('the prior "stages" is that of dependence="any", and its only one')
+            if entry["prior"] == "plans" and self.total_sigma is None:
+                raise SettingError('the prior "plans" is that of totals of trials; give total_sigma')
         self._is_default = self.bound == chosen
         by_name = isinstance(self.sampling, str) and not thrifty
         fills = self.missing == "related" and self.noise != "bernstein"
-        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.dependence, fills
+        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.dependence, fills, total
         self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)
         self._seen = self._new_evidence()
         self._work = self._new_scratch()
@@ -167,6 +173,24 @@ class Challenger(Learner):
         self._proven: dict[bytes, float] = {}  # the least gap proven for a path stays proven
         self._settle()
         self._note_stop()
+
+    def _checked_total(self, value: Any) -> float:
+        """Check sigma of totals, and that plans share no step."""
+        mdp, number = self.mdp, real("total_sigma", value)
+        if not number > 0:
+            raise SettingError(f"total_sigma must be above 0, not {number:g}")
+        if self.dependence != "any":
+            raise SettingError(
+                'total_sigma is a setting of dependence="any"; under "independent" it follows from sigma'
+            )
+        if mdp.n_arcs != mdp.horizon * mdp.first[1] or mdp.n_nodes != 1 + (mdp.horizon - 1) * mdp.first[1]:
+            raise SettingError("total_sigma is for problems whose plans share no step; here some do")
+        if self.missing == "unrelated":
+            raise SettingError(
+                'total_sigma is about whole trials; leave out missing="unrelated": what a trial lacks then counts as '
+                "the end of its range, or the trial is left out"
+            )
+        return number
 
     def _connect(self) -> None:
         self._visits, self._origin, self._sums = self._seen.visits, self._seen.origin, self._seen.sums

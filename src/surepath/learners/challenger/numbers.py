@@ -148,6 +148,7 @@ ENTRY_PRIORS = {
     "detour": at.DETOUR,
     "excursion": at.EXCURSION,
     "stages": at.BY_STAGE,
+    "plans": at.BY_PLAN,
 }
 # The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
 PRIORS = {
@@ -176,10 +177,18 @@ LEAST_C, LEAST_LEARNED_C, MOST_C = 1.0, 0.25, 1e15
 RHO, RATIO, STAGES_RATIO = 0.4, 1.2, 1.6
 STAGES_WEIGHTS: tuple[float, ...] = (0.6, 0.25, 0.15)
 TIES_WEIGHT, STEADINESS = 0.05, 8.0
+TOTALS_WEIGHT = 0.9  # of the entries by totals of trials, where their noise is declared
 
 
 def default_bound(
-    mdp: MDP, sigma: FloatArray, epsilon: float, delta: float, prior: str, noise: str, unknown: bool
+    mdp: MDP,
+    sigma: FloatArray,
+    epsilon: float,
+    delta: float,
+    prior: str,
+    noise: str,
+    unknown: bool,
+    total: float | None = None,
 ) -> dict[str, Any]:
     """Choose every number of the bound; `sampling.py` says why these."""
     if epsilon > 0 and not unknown:
@@ -189,8 +198,7 @@ def default_bound(
         need, weights = 6 * mdp.horizon * size**2 * (np.log(2 / delta) + mdp.log_paths), WEIGHTS
         if prior == "stages":
             need, weights = 3 * mdp.horizon**2 * size**2 * np.log(mdp.n_arcs / delta), STAGES_WEIGHTS
-        high, low = (need / d for d in DIVISORS)
-        scales = np.geomspace(high, min(low, SMALLEST), len(weights)).tolist()
+        scales = _scales(need, len(weights))
     else:
         scales, weights = (list(OPEN_SCALES), OPEN_WEIGHTS) if unknown else (list(EXACT_SCALES), EXACT_WEIGHTS)
     priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
@@ -211,6 +219,17 @@ def default_bound(
         for entry in entries:
             entry["weight"] *= 1 - TIES_WEIGHT
         entries.append(ties_entry(mdp, sigma, epsilon, delta, TIES_WEIGHT, STEADINESS))
+    if total is not None:
+        for entry in entries:
+            entry["weight"] *= 1 - TOTALS_WEIGHT
+        scales, weights = list(EXACT_SCALES), EXACT_WEIGHTS
+        if epsilon > 0:
+            need = 6 * min(max(total / epsilon, 1e-6), 1e9) ** 2 * (np.log(2 / delta) + mdp.log_paths)
+            scales, weights = _scales(need, 3), WEIGHTS
+        entries += [
+            {"kind": "half-normal", "prior": "plans", "weight": TOTALS_WEIGHT * weight, "scale": float(scale)}
+            for scale, weight in zip(scales, weights)
+        ]
     even = {"factor": 1.0, "power": 1.0}
     own = {"factor": float(np.sqrt(mdp.n_arcs / mdp.horizon)), "power": 0.5}
     return {
@@ -222,6 +241,12 @@ def default_bound(
         "rho": RHO,
         "ratio": STAGES_RATIO if prior == "stages" else RATIO,
     }
+
+
+def _scales(need: float, count: int) -> list[float]:
+    """Return scales for so many visits in all."""
+    high, low = (need / d for d in DIVISORS)
+    return list(np.geomspace(high, min(low, SMALLEST), count).tolist())
 
 
 def checked_bound(given: Any) -> dict[str, Any]:

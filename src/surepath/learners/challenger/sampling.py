@@ -91,8 +91,8 @@ def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     incumbent, variance = work.incumbent, work.variance
     live, on = work.live, work.on
     cleared, ratio = work.cleared, pairs.ratio
-    fill_quick_row(pairs.stages, work.stage_work, graph, pairs, seen, work)
     j, k = grid[row, 0], grid[row, 1]
+    fill_quick_row(pairs.stages, work.stage_work, graph, pairs, seen, work, k)
     single = np.int64(1 if singly(pairs, int(j), epsilon) else 0)
     for e in range(len(mark)):
         mark[e] = 0.0
@@ -318,6 +318,8 @@ def tolls(mdp: MDP, prior: str, rho: float, most_choices: float) -> float:
     (1 - rho)^b, b its choices, so dividing by 1 - (1 - rho)^(most choices) leaves at most 1 for the others; and an
     excursion starts at one of b choices.
     """
+    if prior == "plans":
+        return float(np.log(max(1, mdp.first[1] - 1)))
     if most_choices == 0 or prior == "stages":
         return 0.0
     if prior == "detour":
@@ -338,6 +340,7 @@ def pairs_of(
     sampling: int,
     dependence: str,
     fills: bool,
+    total: float | None,
 ) -> Pairs:
     """Build the settings that kernels read; the part of delta that the entries leave bounds an unknown sigma."""
     c, entries = precisions(mdp, bound), bound["entries"]
@@ -385,5 +388,5 @@ def pairs_of(
         crowd_from=crowd_from,
         price=prices_of(mdp, thrifty),
         sampling=sampling,
-        stages=stages_of(mdp, sigma, delta, fills, float(after[0])) if dependence == "any" else None,
+        stages=stages_of(mdp, sigma, delta, fills, float(after[0]), total) if dependence == "any" else None,
     )

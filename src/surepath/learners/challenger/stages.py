@@ -29,13 +29,17 @@ from surepath.kernels.sweeps import Graph
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.noise import BERNSTEIN, is_learned, learned_width
 from surepath.learners.challenger.state import (
+    BY_PLAN,
+    BY_STAGE,
     FIRST_KAPPA,
     KEPT,
     MOST_KAPPAS,
     OWN,
     QUICK,
+    QUIET,
     RIVAL,
     SLOPE_POINTS,
+    TOTAL,
     Evidence,
     Pairs,
     Scratch,
@@ -50,11 +54,13 @@ KAPPA_RATIO = 1.6
 SLOPE_STEP, BELOW = 1.2, 3  # of the slopes tried for a pair: how far apart, how many below the one that suits S0
 
 
-def stages_of(mdp: MDP, sigma: FloatArray, delta: float, fills: bool, most_choices: float) -> Stages:
+def stages_of(
+    mdp: MDP, sigma: FloatArray, delta: float, fills: bool, most_choices: float, total: float | None
+) -> Stages:
     """Build the settings: pi gives half to all arcs off a path alike, and half to those that leave one of its nodes.
 
     `fills`: missing rewards count as the ends of their ranges, if every arc with noise has one. `most_choices`: of a
-    path.
+    path. `total`: the sub-Gaussian factor of the sum of an episode's rewards.
     """
     degree = np.append(np.diff(mdp.first), 0)
     others = max(1, mdp.n_arcs - mdp.horizon)
@@ -65,7 +71,7 @@ def stages_of(mdp: MDP, sigma: FloatArray, delta: float, fills: bool, most_choic
         least, top = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     least[mdp.is_known] = top[mdp.is_known] = mdp.known_gain[mdp.is_known]
     fills = fills and bool((np.isfinite(top - least) | (sigma == 0)).all())
-    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta, fills)
+    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta, total or 0.0, fills)
 
 
 def most_episodes(mdp: MDP, pairs: Pairs, flow: FloatArray, epsilon: float) -> float:
@@ -125,7 +131,7 @@ def fill_kappas(stages: Stages, pairs: Pairs, seen: Evidence, work: Scratch) -> 
     """Fill in the rows of a check; return how many there are.
 
     From a fifth of delta times the least sigma / sqrt(n) of an arc to a third of delta H sqrt(2) times the largest.
-    Row 2 is the wall of a quiet row where arcs have no noise, else another row of kept bounds.
+    QUIET is the wall of a quiet row where arcs have no noise, else another row of kept bounds.
     """
     alive, visits, grid = seen.alive, seen.visits, work.grid
     a, variance, mean = work.a, work.variance, work.mean
@@ -142,7 +148,7 @@ def fill_kappas(stages: Stages, pairs: Pairs, seen: Evidence, work: Scratch) -> 
     for row in range(FIRST_KAPPA):
         grid[row, 0], grid[row, 1] = 0, 0.0
     if quiet:
-        grid[2, 1] = -8.0 * len(work.incumbent) * size if size > 0.0 else -1.0
+        grid[QUIET, 1] = -8.0 * len(work.incumbent) * size if size > 0.0 else -1.0
     if high == 0.0:
         return FIRST_KAPPA
     least, most = 0.2 * stages.delta * low, stages.delta * len(work.incumbent) * np.sqrt(2.0) * high / 3.0
@@ -183,7 +189,7 @@ def fill_stage_rows(
     paid = -np.log(stages.delta)
     focus = seen.memo[at.SLOPE]  # kappa of the last full check
     log_focus = np.log(focus if focus > 0.0 else max(grid[(FIRST_KAPPA + rows) // 2, 1], 1e-300))
-    wall = -grid[2, 1]
+    wall = -grid[QUIET, 1]
     for h in range(len(incumbent)):
         y = incumbent[h]
         node, low = source[y], lows[y]
@@ -204,6 +210,10 @@ def fill_stage_rows(
                 per = fixed + extra[RIVAL, j, x] + extra[OWN, j, y]
                 k = np.sqrt(0.5 * (a[RIVAL, j, x] ** 2 + a[OWN, j, y] ** 2) / per) / SLOPE_STEP**BELOW
                 for _ in range(SLOPE_POINTS):
+                    if pairs.prior[j] != BY_STAGE:
+                        tried[count, 0], tried[count, 1] = 0.0, np.inf
+                        count += 1
+                        continue
                     log_k = np.log(k)
                     w = width_at(pairs, work, np.int64(RIVAL), j, k, log_k, x)
                     w += width_at(pairs, work, np.int64(OWN), j, k, log_k, y)
@@ -218,7 +228,7 @@ def fill_stage_rows(
                 kept[x], kept_of[x] = plain, y
             plain = min(plain, range_bound)
             bound[KEPT, x] = plain
-            bound[2, x] = difference + wall if wall > 0.0 else plain
+            bound[QUIET, x] = difference + wall if wall > 0.0 else plain
             best, where = np.inf, 0
             for i in range(count):
                 value = tried[i, 1] - tried[i, 0] * log_focus
@@ -230,14 +240,66 @@ def fill_stage_rows(
                 for i in range(count):
                     best = min(best, tried[i, 1] - tried[i, 0] * log_kappa)
                 bound[row, x] = min(plain, difference + best)
+    if stages.total > 0.0:
+        fill_totals(stages, graph, pairs, seen, work, bound[TOTAL])
     return rows
+
+
+@hot_kernel
+def whole_plays(graph: Graph, pairs: Pairs, seen: Evidence, first_arc: int, horizon: int) -> int:
+    """Return how many episodes played the plan that begins with this arc; 0 if its arcs with noise do not agree."""
+    count, e = 0, first_arc
+    for _ in range(horizon):
+        if pairs.sigma[e] > 0.0:
+            n = seen.visits[e] + seen.missing[e]
+            if n == 0 or (count > 0 and n != count):
+                return 0
+            count = n
+        e = graph.first[graph.target[e]]
+    return int(count)
+
+
+@inner_kernel
+def fill_totals(stages: Stages, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, bound: FloatArray) -> None:
+    """Bound the plans by the totals of the episodes that played them, where plans share no step: S0 for whole plans.
+
+    The bound of a plan stands at its first arc, 0 at the others. An episode that broke off without its missing rewards
+    being counted leaves the visits along its plan apart, and nothing is proven by totals of it any more.
+    """
+    first, target, incumbent, horizon = graph.first, graph.target, work.incumbent, len(work.incumbent)
+    m = whole_plays(graph, pairs, seen, incumbent[0], horizon)
+    for start in range(first[0], first[1]):
+        e, least, n = start, np.inf, whole_plays(graph, pairs, seen, start, horizon)
+        for j in range(len(pairs.cost)):
+            if pairs.prior[j] != BY_PLAN or n == 0 or m == 0:
+                continue
+            c, own = pairs.c[RIVAL, j, start], pairs.c[OWN, j, incumbent[0]]
+            a, b = stages.total * np.sqrt(n + c) / n, stages.total * np.sqrt(m + own) / m
+            fixed = pairs.cost[j] + pairs.toll[j] + 0.5 * np.log1p(n / c) + 0.5 * np.log1p(m / own)
+            k = np.sqrt(0.5 * (a * a + b * b) / fixed) / SLOPE_STEP**BELOW
+            for _ in range(SLOPE_POINTS):
+                both = conjugate(pairs.conjugate, a / k, np.log(a / k))
+                both += conjugate(pairs.conjugate, b / k, np.log(b / k))
+                least = min(least, k * (both + fixed))
+                k *= SLOPE_STEP
+        for h in range(horizon):
+            least += work.top[e] - work.low[incumbent[h]]
+            bound[e] = 0.0
+            e = first[target[e]]
+        bound[start] = least
 
 
 @optional_kernel
 def fill_quick_row(
-    stages: Stages | None, stage_work: StageScratch | None, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch
+    stages: Stages | None,
+    stage_work: StageScratch | None,
+    graph: Graph,
+    pairs: Pairs,
+    seen: Evidence,
+    work: Scratch,
+    kappa: float,
 ) -> None:
-    """Bound every live arc by the entry and slope of the last full check, for any kappa."""
+    """Bound every live arc by the entry and slope of the last full check, for any kappa; with kappa 0 by totals."""
     if stages is None:
         return
     if stage_work is None:
@@ -247,6 +309,10 @@ def fill_quick_row(
     top, lows, incumbent = work.top, work.low, work.incumbent
     kept, kept_of, alive = seen.kept, seen.kept_of, seen.alive
     paid = -np.log(stages.delta)
+    if kappa == 0.0:
+        slope[:], ceiling[:] = 0.0, np.inf
+        fill_totals(stages, graph, pairs, seen, work, bound[QUICK])
+        return
     for h in range(len(incumbent)):
         y = incumbent[h]
         node, low = source[y], lows[y]

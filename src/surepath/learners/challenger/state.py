@@ -119,7 +119,7 @@ if __name__ == "__main__":
 
 # Kinds of entries: which mixture of tilts an arc's evidence is weighed with.
 HALF_NORMAL, SHIFTED = range(2)
-UNIFORM_PRIOR, DETOUR, EXCURSION, BY_STAGE = range(4)
+UNIFORM_PRIOR, DETOUR, EXCURSION, BY_STAGE, BY_PLAN = range(5)  # the last two under any dependence
 
 # Rounding of one mean, relative to its size: the reward itself, its difference from the origin, sum, quotient.
 ROUNDING = 2.0**-50
@@ -132,9 +132,10 @@ RIVAL, OWN = range(2)
 EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, RSS, N_SQUARES, N_MEMO = range(8)
 
 
-# Where the steps of an episode may depend on each other: rows of a check, of quick checks, of kept bounds, and from
-# FIRST_KAPPA on by kappa (row 2 is for arcs without noise); and how many slopes are tried for a pair of arcs.
-QUICK, KEPT, FIRST_KAPPA, MOST_KAPPAS = 0, 1, 3, 20
+# Where the steps of an episode may depend on each other: rows of quick checks, by totals of episodes, of kept bounds,
+# for arcs without noise, and by kappa from FIRST_KAPPA on; and how many slopes are tried for a pair of arcs.
+QUICK, TOTAL, KEPT, QUIET, FIRST_KAPPA = range(5)
+MOST_KAPPAS = 20
 SLOPE_POINTS = 11
 
 
@@ -146,6 +147,7 @@ class Stages(NamedTuple):
     least: FloatArray  # [N] least gain that the declared range allows; -inf where none is declared
     most: FloatArray  # [N] most gain likewise
     delta: float
+    total: float  # sub-Gaussian factor of the sum of an episode's rewards, where plans share no step; else 0
     fills: bool  # whether a missing reward counts as the end of its range that is worse for the proof
 
 
@@ -179,7 +181,7 @@ class Pairs(NamedTuple):
     scale: (
         FloatArray  # [J] mean of c over the arcs of rivals; infinite for a SHIFTED entry, which nothing is planned by
     )
-    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, or EXCURSION, in all entries or in none
+    prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, or EXCURSION in all entries or in none; BY_STAGE and then BY_PLAN
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
     toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
     log_paths: float
