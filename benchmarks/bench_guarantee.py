@@ -24,14 +24,13 @@ def shared(steps: int, runs: int = 2000) -> None:
     heads = "".join(f" {f'wrong, false, {delta}':>18}" for delta in DELTAS)
     print(f"\n{f'four lines of {steps} steps, any':<32}{'runs':>6}{heads}{'independent, 0.1':>18}")
     for noise in NOISES:
-        count = runs // 10 if noise == "Bernoulli" else runs
-        found = [rates(steps, noise, delta, count) for delta in DELTAS]
-        other = rates(steps, noise, 0.1, count // 10, "independent")[0]
+        found = [rates(steps, noise, delta, runs) for delta in DELTAS]
+        other = rates(steps, noise, 0.1, runs // 10, "independent")[0]
         cells = "".join(f" {f'{wrong}, {false}':>18}" for wrong, false in found)
-        print(f"{noise:<32}{count:>6,}{cells}{f'{other} of {count // 10}':>18}", flush=True)
+        print(f"{noise:<32}{runs:>6,}{cells}{f'{other} of {runs // 10}':>18}", flush=True)
         for delta, (_, false) in zip(DELTAS, found):
             name = f"false statements under any dependence, {steps} steps, {noise}, delta {delta:g}"
-            record(name, 100 * false / count, "%", f"at most {100 * delta:g} %")
+            record(name, 100 * false / runs, "%", f"at most {100 * delta:g} %")
 
 
 def late(runs: int = 150) -> None:

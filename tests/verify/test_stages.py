@@ -18,6 +18,7 @@ from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import assumptions, statement
 from surepath.verify.stages import StageBound
 from tests.learners.challenger.test_shared_luck import lines
+from tests.naive.paths import all_paths
 from tests.naive.stages import StageTwin
 from tests.strategies import mdps
 from tests.study.pipelines import means_of, new_study, pipeline, play
@@ -46,7 +47,9 @@ def twin_of(plain: StageBound, seen: Sums) -> StageTwin:
     ends = tuple(np.full(mdp.n_arcs, end) for end in (-1.0, 1.0))
     means = seen.origin + seen.sums / seen.visits
     missing = seen.counts - seen.visits
-    return StageTwin(mdp, of.delta, plain.sigma, seen.visits, means, alive, c, weights, missing, (ends[0], ends[1]))
+    seen_by = (seen.visits, means, alive, c, weights, missing, (ends[0], ends[1]))
+    totals = tuple(j for j, entry in enumerate(of.bound["entries"]) if entry["prior"] == "plans")
+    return StageTwin(mdp, of.delta, plain.sigma, *seen_by, of.total or 0.0, totals)
 
 
 @settings(max_examples=15)
@@ -193,7 +196,15 @@ def again(content: dict[str, Any], mdp: MDP) -> dict[str, Any]:
 
 
 def test_totals_count_in_a_certificate_where_plans_share_no_step() -> None:
-    mdp = lines(3, "comonotone")[0].mdp
+    mdp, rng = lines(3, "comonotone")[0].mdp, np.random.default_rng(0)
+    plain, plans = plain_of(Challenger(mdp, 0.3, 0.1, SIGMA, total_sigma=0.3)), all_paths(mdp)
+    visits = np.zeros(mdp.n_arcs, dtype=np.int64)
+    for plan, count in zip(plans, (7, 50, 300, 20)):
+        visits[list(plan)] = count
+    seen = Sums(visits, np.zeros(mdp.n_arcs), visits * rng.random(mdp.n_arcs))
+    twin, bounds = twin_of(plain, seen), plain.total_bounds(seen, np.array(plans[1]))
+    for plan in (plans[0], *plans[2:]):
+        assert bounds[plan[0]] == pytest.approx(twin.totals(plan, plans[1]), abs=2e-3)
     study = Study.create(mdp, "memory", None, {"name": "challenger", "total_sigma": 0.3}, 0.0, 0.1, SIGMA)
     content = played(study, 2)
     assert verify(content, study.storage).answer == "yes"

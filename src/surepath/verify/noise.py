@@ -52,8 +52,7 @@ def checker_of(
     dependence, priors = settings.get("dependence"), {entry["prior"] for entry in bound["entries"]}
     if dependence not in ("any", "independent") or (dependence == "any") != (priors <= {"stages", "plans"}):
         return None, 'no proof: entries by "stages" or "plans" are for dependence "any", and there are no others for it'
-    total = settings.get("total_sigma")
-    if "plans" in priors and not (_is_size(total) and total > 0 and plans_apart(mdp)):
+    if "plans" in priors and not (_is_size(settings.get("total_sigma")) and plans_apart(mdp)):
         return None, "no proof: totals of trials need a declared sigma and plans that share no step"
     if sigma == "unknown":
         if dependence == "any":
