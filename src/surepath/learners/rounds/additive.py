@@ -39,14 +39,12 @@ def second_moments(blocks: Blocks, scale: Scale) -> FloatArray:
     stage = np.searchsorted(graph.stage_node, graph.source, side="right") - 1
     flow = square[stage] / scale.arc
     node = np.bincount(graph.source, flow, len(graph.first))
-    # Chance of each arc, given one: from stage to stage by the Markov chain.
-    chance = np.zeros((arcs, arcs))
-    step = np.where(graph.source[None, :] == graph.target[:, None], (flow / node[graph.source])[None, :], 0.0)
-    ahead = np.eye(arcs)
-    while ahead.any():
-        chance += ahead
-        ahead = ahead @ step
-    moment = flow[:, None] * chance
+    ahead = np.zeros((len(graph.first), arcs))  # chance of each arc from a node on, by the Markov chain
+    for e in range(arcs - 1, -1, -1):
+        i = graph.source[e]
+        ahead[i] += flow[e] / node[i] * ahead[graph.target[e]]
+        ahead[i, e] += flow[e] / node[i]
+    moment = flow[:, None] * ahead[graph.target]
     moment = np.where(stage[:, None] < stage[None, :], moment, moment.T)
     moment[np.diag_indices(arcs)] = flow
     moment = np.where(blocks.of[stage][:, None] == blocks.of[stage][None, :], moment, 0.0)
@@ -59,41 +57,35 @@ def second_moments(blocks: Blocks, scale: Scale) -> FloatArray:
 
 
 def span_of_differences(mdp: MDP, active: BoolArray, incumbent: IntArray) -> FloatArray:
-    """Return an orthonormal basis of the differences of active paths, float [N, r]."""
-    weight = np.where(active, 0.0, -np.inf)
-    weight[incumbent] = 1.0
-    to_go, so_far = values_to_go(mdp, weight), values_so_far(mdp, weight)
-    best_out, best_in = np.full(mdp.n_nodes + 1, -1), np.full(mdp.n_nodes + 1, -1)
-    for e in np.flatnonzero(active):
-        i, j = mdp.source[e], mdp.target[e]
-        if weight[e] + to_go[j] == to_go[i]:
-            best_out[i] = e
-        if weight[e] + so_far[i] == so_far[j]:
-            best_in[j] = e
-    rows = []
-    for e in np.flatnonzero(active):
-        row = np.zeros(mdp.n_arcs)
-        row[incumbent] -= 1.0
+    """Return a basis of the differences of active paths, float [N, r].
+
+    Of each node one arc leads on and one leads to it, the incumbent's where it has them. Every arc but those that lead on
+    gives a path: the one way to it, and the one way on. They are independent: no other that turns as late has its arc.
+    """
+    onward, inward = np.full(mdp.n_nodes + 1, -1), np.full(mdp.n_nodes + 1, -1)
+    arcs = np.flatnonzero(active)
+    onward[mdp.source[arcs]] = inward[mdp.target[arcs]] = arcs
+    onward[mdp.source[incumbent]] = inward[mdp.target[incumbent]] = incumbent
+    others = arcs[onward[mdp.source[arcs]] != arcs]
+    rows = np.zeros((len(others), mdp.n_arcs))
+    rows[:, incumbent] -= 1.0
+    for row, e in zip(rows, others):
         row[e] += 1.0
-        node = mdp.source[e]
-        while node != 0:
-            row[best_in[node]] += 1.0
-            node = mdp.source[best_in[node]]
-        node = mdp.target[e]
-        while node != mdp.n_nodes:
-            row[best_out[node]] += 1.0
-            node = mdp.target[best_out[node]]
-        if row.any():
-            rows.append(row)
-    basis, sizes, _ = np.linalg.svd(np.array(rows).T, full_matrices=False)
-    return np.asarray(basis[:, sizes > 1e-9 * sizes[0]])
+        before, after = mdp.source[e], mdp.target[e]
+        while before != 0:
+            row[inward[before]] += 1.0
+            before = mdp.source[inward[before]]
+        while after != mdp.n_nodes:
+            row[onward[after]] += 1.0
+            after = mdp.target[onward[after]]
+    return rows.T
 
 
 def inflation(basis: FloatArray, fits: Sequence[Fit], inverse: FloatArray) -> float:
     """Return a number that is at least z^T S z / m(z) for every z in the span: kappa C, confirmed by a Cholesky."""
     from scipy.linalg import cholesky, eigh
 
-    own = np.sum([fit.n**2 * (basis.T @ fit.spread @ basis) for fit in fits], axis=0)
+    own = basis.T @ np.sum([fit.n**2 * fit.spread for fit in fits], axis=0) @ basis
     planned = basis.T @ inverse @ basis
     last = len(own) - 1
     most = float(eigh(own, planned, eigvals_only=True, subset_by_index=(last, last))[0]) * (1 + 1e-6)

@@ -23,7 +23,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray, real
 from surepath.errors import SettingError
 from surepath.learners.rounds.check import judge, refuse_long_list
-from surepath.learners.rounds.fit import Blocks, Fit, Round
+from surepath.learners.rounds.fit import Blocks, Fit, Round, fitted
 from surepath.learners.watch import REPORT_P, SURE, Finding, odds
 from surepath.model.mdp import MDP
 from surepath.model.paths import step_in_words
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from surepath.learners.rounds.learner import Rounds
 
 SIZES = (0.06, 0.2, 0.6)  # of the interactions that are looked for, in sigmas
+MOST_PAIRS, MOST_CELLS = 100, 200  # of steps, and of options of two steps, that are looked at
 
 
 def design_rows(blocks: Blocks, paths: IntArray, arcs: int) -> FloatArray:
@@ -84,33 +85,38 @@ def absolute_weights(blocks: Blocks, done: Round, fit: Fit, z: FloatArray) -> tu
 
 
 class FitTest:
-    """The e-process of the additive model: one product for each pair of steps and size."""
+    """The e-process of the additive model: one product for each pair of steps and size.
+
+    Of many pairs of steps the nearest are tested, of many pairs of options those that a round plays most.
+    """
 
     def __init__(self, mdp: MDP, blocks: Blocks, sigma: float) -> None:
         self.mdp, self.blocks, self.sigma = mdp, blocks, sigma  # sigma in the units of the scores
-        horizon = mdp.horizon
-        self.pairs = [(g, h) for h in range(horizon) for g in range(h) if blocks.of[g] == blocks.of[h]]
+        pairs = [(g, h) for h in range(mdp.horizon) for g in range(h) if blocks.of[g] == blocks.of[h]]
+        self.pairs = sorted(pairs, key=lambda pair: pair[1] - pair[0])[:MOST_PAIRS]
         self.logs: FloatArray = np.zeros((len(self.pairs), len(SIZES)))
 
     def add(self, done: Round, fit: Fit) -> None:
         """Take in a finished round."""
-        if fit.free <= 0 or not self.pairs:
+        if fit.free <= 0:
             return
-        x = design_rows(self.blocks, done.paths, self.mdp.n_arcs)
-        y = (done.scores - done.scores.mean(axis=0)).reshape(-1)
-        y = (y - x @ (fit.spread @ (x.T @ y))) / self.sigma
-        count = len(self.blocks.unit)
+        blocks, k = self.blocks, np.array(SIZES)[:, None] ** 2
+        noise = done.scores - done.scores.mean(axis=0) - fitted(blocks, fit.effect, done.paths)
         for i, (g, h) in enumerate(self.pairs):
-            _, pair = np.unique(done.paths[:, g] * self.mdp.n_arcs + done.paths[:, h], return_inverse=True)
-            z = np.zeros((len(y), int(pair.max()) + 1))
-            z[np.arange(len(pair)) * count + self.blocks.of[h], pair] = 1.0
-            z -= x @ (fit.spread @ (x.T @ z))
-            values, axes = np.linalg.eigh(z.T @ z)
-            along = (axes.T @ (z.T @ y)) ** 2
-            values = np.maximum(values, 0.0)
-            for j, size in enumerate(SIZES):
-                k = size**2
-                self.logs[i, j] += 0.5 * float((along * k / (1 + k * values) - np.log1p(k * values)).sum())
+            pair, b = done.paths[:, g] * self.mdp.n_arcs + done.paths[:, h], blocks.of[h]
+            _, cell, plays = np.unique(pair, return_inverse=True, return_counts=True)
+            most = np.argsort(-plays, kind="stable")[:MOST_CELLS]
+            rank = np.full(len(plays), -1)
+            rank[most] = np.arange(len(most))
+            kept = np.flatnonzero(rank[cell] >= 0)
+            cell = rank[cell[kept]]
+            shared = np.zeros((self.mdp.n_arcs, len(most)))  # X^T Z
+            for stage in range(blocks.first[b], blocks.first[b + 1]):
+                np.add.at(shared, (done.paths[kept, stage], cell), 1 / blocks.unit[b])
+            values, axes = np.linalg.eigh(np.diag(plays[most]) - shared.T @ (fit.spread @ shared))
+            seen = np.bincount(cell, noise[kept, b], len(most)) / self.sigma
+            along, values = (axes.T @ seen) ** 2, np.maximum(values, 0.0)
+            self.logs[i] += 0.5 * (along * k / (1 + k * values) - np.log1p(k * values)).sum(axis=1)
 
     def finding(self) -> Finding | None:
         """Return what contradicts the additive model, if anything does."""
