@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import uuid
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import IntArray, check_delta, real
+from surepath._checks import check_delta, real
 from surepath.errors import SettingError, StudyError
 from surepath.learners.base import read_rewards
 from surepath.model.paths import Plan
 from surepath.study.rounds import StudyRounds
-from surepath.study.trial import ActionRow
 from surepath.verify.file import CONFIRM, CONFIRMED, confirmed_leads, confirmed_words
 
 if TYPE_CHECKING:
@@ -58,12 +58,8 @@ def confirm(
     if not learner.stopped:
         raise StudyError("confirm() plays the proven plan against rivals, and the study is not done")
     best = learner.recommend()
-    given = (
-        [one.path for one in learner.closest(CLOSEST)]
-        if rivals is None
-        else [mdp.path(one) if isinstance(one, Mapping) else mdp.check_path(one) for one in rivals]
-    )
-    others: list[IntArray] = [path for path in given if not np.array_equal(path, best)]
+    given = [one.path for one in learner.closest(CLOSEST)] if rivals is None else map(learner._arcs_of, rivals)
+    others = [path for path in given if not np.array_equal(path, best)]
     wanted, risk = real("margin", margin), check_delta(learner.delta if delta is None else delta)
     if not others or wanted <= 0:
         raise SettingError("confirm() needs rivals other than the answer, and a margin above 0")
@@ -74,8 +70,12 @@ def confirm(
             f"a margin of {wanted:g} takes {plays:,} plays of each plan at sigma {sigma:g}; at most {MOST_PLAYS:,} are "
             f"made. Ask for a larger margin"
         )
+
+    def note(kind: str, content: Any) -> int:
+        return study._decide(kind, content, lambda copy: None, uuid.uuid4().hex)
+
     design = {"paths": [path.tolist() for path in (best, *others)], "plays": plays, "sigma": sigma, "delta": risk}
-    number = _note(study, CONFIRM, design)  # fixed before the first play
+    number = note(CONFIRM, design)  # fixed before the first play
     scores: list[list[float]] = [[] for _ in design["paths"]]
     order = np.random.default_rng([learner.seed, number]).permutation(np.repeat(np.arange(len(scores)), plays))
     for at in order.tolist():
@@ -83,23 +83,8 @@ def confirm(
         scores[at].append(float(read_rewards(mdp, path, function(mdp.plan(path))).sum()))
         if not math.isfinite(scores[at][-1]):
             raise SettingError("a play of a confirmation needs its whole score")
-    _note(study, CONFIRMED, {"of": number, "scores": scores})
+    note(CONFIRMED, {"of": number, "scores": scores})
     leads = confirmed_leads(mdp, design, scores)
     plans = tuple(mdp.plan(path) for path in others)
     words = confirmed_words(mdp, design, scores)
     return Confirmation(mdp.plan(best), plans, plays, tuple(leads), risk, words)
-
-
-def _note(study: Study, kind: str, content: Any) -> int:
-    """Write an action into the log; returns its number."""
-
-    def do(log: Any) -> int:
-        study._fold.sync(log)
-        row = ActionRow(study._fold.actions + 1, study._fold.prefix, kind, content, log.now())
-        log.add_action(row)
-        return row.number
-
-    with study._lock:
-        number = study._write(do)
-        study.sync()
-        return number

@@ -55,15 +55,10 @@ class Explained(NamedTuple):
 
 
 class StudyRounds(Rounds):
-    """Rounds behind the calls by which a study folds its log.
-
-    Attributes:
-        kept: The scores of each finished round as gains, in the order asked, float [n, B].
-    """
+    """Rounds behind the calls by which a study folds its log."""
 
     @wraps(Rounds.__init__)  # type: ignore[misc]  # its parameters are the settings
     def __init__(self, *args: Any, **settings: Any) -> None:
-        self.kept: list[FloatArray] = []
         self._watch = SimpleNamespace(refused=0, late=0)
         self._lost: Counter[bytes] = Counter()
         super().__init__(*args, **settings)
@@ -122,7 +117,7 @@ class StudyRounds(Rounds):
             if self._seen[arc] == 1:
                 self._first[arc] = gain
             self._total[arc] += gain - self._first[arc]
-        if len(rewards) == self.mdp.horizon and not self.stopped and self._place(path, ~self._told) is not None:
+        if len(rewards) == self.mdp.horizon and not self.stopped and self._is_open(path).any():
             super().tell(path, [rewards[stage] for stage in self.mdp.score_stages])
 
     def fail(self, path: Any) -> None:
@@ -131,7 +126,6 @@ class StudyRounds(Rounds):
 
     def _end_round(self) -> None:
         self._lost.clear()
-        self.kept.append(self._scores.copy())
         super()._end_round()
 
     def _evidence(self) -> dict[str, Any]:
@@ -168,39 +162,33 @@ class StudyRounds(Rounds):
 
     def findings(self) -> list[Finding]:
         """List what contradicts what was declared."""
-        found = list(getattr(super(), "findings", list)())
         kinds: tuple[Kind, ...] = ("refused", "late")
-        for kind in kinds:
-            if number := getattr(self._watch, kind):
-                found.append(finding(kind, "", "", 0.0, float(number), 0.0))
-        return found
+        counts = [(kind, float(getattr(self._watch, kind))) for kind in kinds]
+        return super().findings() + [finding(kind, "", "", 0.0, count, 0.0) for kind, count in counts if count]
 
     @property
     def failures(self) -> IntArray:
         """Return that nothing is known of which option makes a plan fail, int [N]."""
         return np.zeros(self.mdp.n_arcs, dtype=np.int64)
 
-    @property
-    def _failures(self) -> Any:
-        return SimpleNamespace(in_a_row=self.failures)
+    _failures = property(lambda self: SimpleNamespace(in_a_row=self.failures))
 
     @property
     def means(self) -> FloatArray:
         """Return what each option would change in the plan, float [N]; NaN where nothing is known."""
-        return np.asarray(
-            self.mdp.sign * np.array([one.effect for one in self.effects()] or [np.nan] * self.mdp.n_arcs)
-        )
+        return np.array([self.mdp.sign * one.effect for one in self.effects()])
 
     def widths(self) -> FloatArray:
         """Return half the interval of each of `means`, float [N]."""
-        return np.array([one.high - one.effect for one in self.effects()] or [np.nan] * self.mdp.n_arcs)
+        return np.array([one.high - one.effect for one in self.effects()])
 
     def explain(self, count: int = 3) -> Explained:
         """Describe the round, the plan and what is proven."""
         told, size = self.progress
         gap, number = self.certified_gap(), self.round
+        where = " in its state" if self.mdp.n_nodes > self.mdp.horizon else ""
         lines = [
-            "assumed: a score is the sum of an effect of each option" + (" in its state" if self._branches() else ""),
+            f"assumed: a score is the sum of an effect of each option{where}",
             f"round {number}: done" if self.stopped else f"round {number}: {told} of {size} plans have their score",
             f"effects to tell apart: {self.d}; options that may still be in the best plan: {int(self.active.sum())} of "
             f"{self.mdp.n_arcs}",
@@ -212,9 +200,6 @@ class StudyRounds(Rounds):
             words = ", ".join(f"{step} = {option}" for step, option in plan.items() if own[step] != option)
             lines.append(f"{words} would change the plan by {rival.estimate:.3g}, at most {rival.bound:.3g}")
         return Explained(best, rivals, "\n".join(lines))
-
-    def _branches(self) -> bool:
-        return bool(self.mdp.n_nodes > self.mdp.horizon)
 
     def _refuse(self, what: str) -> NoReturn:
         raise SettingError(
@@ -232,19 +217,17 @@ class StudyRounds(Rounds):
 
     def snapshot(self) -> dict[str, Any]:
         """Save everything that decides, and the evidence."""
-        own = {"kept": [scores.copy() for scores in self.kept], "watch": dict(self._watch.__dict__)}
-        paths = np.array([np.frombuffer(path, dtype=np.int64) for path in self._lost.elements()])
-        return {**super().snapshot(), **own, "evidence": self._evidence(), "failed": paths.astype(np.int64)}
+        lost = np.array([np.frombuffer(path, dtype=np.int64) for path in self._lost.elements()], dtype=np.int64)
+        own = {"watch": dict(self._watch.__dict__), "lost": lost.reshape(-1, self.mdp.horizon)}
+        return {**super().snapshot(), **own, "evidence": self._evidence()}
 
     def restore(self, snapshot: dict[str, Any]) -> StudyRounds:
         """Take over the state of a snapshot."""
         super().restore(snapshot)
-        self.kept = [np.array(scores).reshape(-1, len(self.mdp.score_stages)) for scores in snapshot["kept"]]
         self._watch = SimpleNamespace(**snapshot["watch"])
-        failed = np.array(snapshot["failed"], dtype=np.int64).reshape(-1, self.mdp.horizon)
-        self._lost = Counter(path.tobytes() for path in failed)
+        self._lost = Counter(path.tobytes() for path in snapshot["lost"])
         seen = snapshot["evidence"]
-        self._seen, self._first, self._total = (np.array(seen[name]) for name in ("visits", "origin", "sums"))
+        self._seen, self._first, self._total = (seen[name].copy() for name in ("visits", "origin", "sums"))
         return self
 
 

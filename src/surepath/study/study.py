@@ -669,20 +669,25 @@ class Study:
         wanted = check_epsilon(epsilon)
         self._decide(TIGHTEN, wanted, lambda copy: copy.tighten(wanted), _key(request))
 
-    def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None], key: str) -> None:
-        def do(log: Writing) -> None:
-            if not telling.first_time(log, key, [kind, content]):  # the first attempt came through after all
-                return
+    def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None], key: str) -> int:
+        """Write an action into the log; returns its number, 0 where the first attempt came through after all."""
+
+        def do(log: Writing) -> int:
+            if not telling.first_time(log, key, [kind, content]):
+                return 0
             self._fold.sync(log)
             attempt(self._fold.copy())  # what the learner refuses never enters the log
             if kind == TIGHTEN:  # nor what would make it refuse results that wait for their turn
                 for row in self._fold.ahead:
                     telling.check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
-            log.add_action(ActionRow(self._fold.actions + 1, self._fold.prefix, kind, content, log.now()))
+            number = self._fold.actions + 1
+            log.add_action(ActionRow(number, self._fold.prefix, kind, content, log.now()))
+            return number
 
         with self._lock:
-            self._write(do)
+            number = self._write(do)
             self.sync()
+            return number
 
     # What is known -----------------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class Fit(NamedTuple):
 
     effect: FloatArray  # [N]
     inverse: FloatArray  # [N, N]
-    matrix: FloatArray  # [N, N] V
+    known: FloatArray  # [N, N] W V: what is told of a difference of paths is itself if all of it is
     residual: float  # sum of squares
     free: int  # rows less effects
 
@@ -197,30 +197,7 @@ class PlainRounds:
         kept = value > SHARPEST * value[-1]
         inverse = (vector[:, kept] / value[kept]) @ vector[:, kept].T
         effect = inverse @ (x.T @ y)
-        return Fit(effect, inverse, matrix, float(((y - x @ effect) ** 2).sum()), len(y) - int(kept.sum()))
-
-    def estimable(self, alive: BoolArray, upto: int) -> bool:
-        """Return whether each of the first rounds tells all paths over `alive` apart.
-
-        One path through each arc, by a fixed way to every node and a fixed way from it, and all paths are sums of them.
-        """
-        mdp = self.mdp
-        to, away = np.zeros((mdp.n_nodes + 1, mdp.n_arcs)), np.zeros((mdp.n_nodes + 1, mdp.n_arcs))
-        for arc in np.flatnonzero(alive)[::-1].tolist():
-            away[mdp.source[arc]] = away[mdp.target[arc]]
-            away[mdp.source[arc], arc] += 1
-        reached = np.zeros(mdp.n_nodes + 1, dtype=bool)
-        reached[0] = True
-        for arc in np.flatnonzero(alive).tolist():
-            if reached[mdp.source[arc]] and not reached[mdp.target[arc]]:
-                reached[mdp.target[arc]] = True
-                to[mdp.target[arc]] = to[mdp.source[arc]]
-                to[mdp.target[arc], arc] += 1
-        arcs = np.flatnonzero(alive & reached[mdp.source])
-        z = to[mdp.source[arcs]] + away[mdp.target[arcs]]
-        z[np.arange(len(arcs)), arcs] += 1
-        z = z - z[0]
-        return all(bool(np.abs(z - z @ fit.inverse @ fit.matrix).max(initial=0) < 1e-6) for fit in self.fits[:upto])
+        return Fit(effect, inverse, inverse @ matrix, float(((y - x @ effect) ** 2).sum()), len(y) - int(kept.sum()))
 
     def wrong_design(self) -> bool:
         """Return whether the planned shares are not those of the optimal design, which the problem fixes.
@@ -296,22 +273,22 @@ class PlainRounds:
 
     def bounds(self, path: IntArray, others: IntArray, upto: int, single: tuple[int, int] | None = None) -> FloatArray:
         """Return G of paths [n, H] against `path` after the first rounds; with `single`, of one excursion."""
-        found = [self._bounds(path, others[i : i + CHUNK], upto, single) for i in range(0, len(others), CHUNK)]
-        return np.concatenate([np.zeros(0), *found])
-
-    def _bounds(self, path: IntArray, others: IntArray, upto: int, single: tuple[int, int] | None) -> FloatArray:
-        cost = self.prior_cost(path, others, single) - np.log(self.delta)
-        same = (others == path).all(axis=1)
-        z = np.zeros((len(others), self.mdp.n_arcs))
-        for h in range(self.mdp.horizon):
-            np.add.at(z, (np.arange(len(others)), others[:, h]), 1.0)
-            z[:, path[h]] -= 1.0
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            if self.noise == "range":
-                value = self._range.bounds(z, cost, upto)
-            else:
-                value = self._mixture(z, cost, self.scale(path, others), upto)
-        return np.where(same, 0.0, np.where(np.isfinite(value), value, np.inf))
+        found = [np.zeros(0)]
+        for some in np.split(others, range(CHUNK, len(others), CHUNK)):
+            cost = self.prior_cost(path, some, single) - np.log(self.delta)
+            z = np.zeros((len(some), self.mdp.n_arcs))
+            np.add.at(z, (np.arange(len(some))[:, None], some), 1.0)
+            z[:, path] -= 1.0
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                if self.noise == "range":
+                    value = self._range.bounds(z, cost, upto)
+                else:
+                    value = self._mixture(z, cost, self.scale(path, some), upto)
+            told = np.isfinite(value)
+            for fit in self.fits[:upto]:  # each round tells the two apart
+                told &= np.abs(z - z @ fit.known).max(axis=1) < 1e-6
+            found.append(np.where(z.any(axis=1), np.where(told, value, np.inf), 0.0))
+        return np.concatenate(found)
 
     def _mixture(self, z: FloatArray, cost: FloatArray, m: FloatArray, upto: int) -> FloatArray:
         information, weighed = np.zeros(len(z)), np.zeros(len(z))
@@ -385,7 +362,7 @@ class PlainRounds:
         alive = feasible.copy()
         for upto in range(1, len(self.rounds) + 1):
             before = -1
-            while int(alive.sum()) != before and self.estimable(alive, upto):
+            while int(alive.sum()) != before:
                 before = int(alive.sum())
                 effect = sum(len(done.paths) * fit.effect for done, fit in zip(self.rounds[:upto], self.fits))
                 path = best_path(self.mdp, np.where(alive, effect, -np.inf))
@@ -400,7 +377,7 @@ class PlainRounds:
 
     def gap(self, path: IntArray, alive: BoolArray, upto: int, hint: float = 0.0) -> float:
         """Return how far `path` is from the best over `alive` at most, by the first rounds; not less than `hint`."""
-        if not upto or not alive[path].all() or not self.estimable(alive, upto):
+        if not upto or not alive[path].all():
             return float("inf")
         horizon, groups = self.mdp.horizon, []
         for group in self.excursions(path, alive, upto):  # the best path has none with a bound below 0

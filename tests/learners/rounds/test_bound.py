@@ -66,10 +66,10 @@ def test_bounds_elimination_and_gap_are_those_of_enumeration(mdp: MDP, seed: int
                 singles[tuple(part)] = least(part, cost)[1]
         sums[q] = sum(singles[tuple(part)] for part in parts)
         own[q] = np.inf if epsilon == 0 else least(list(q), naive.detour_cost(mdp, p, q, bound["rho"]))[1]
-    found = learner._bounds(np.array(list(own)), False)[1] if epsilon else None
+    found = learner._bounds_of(np.array(list(own)), False)[1] if epsilon else None
     if found is not None:
         np.testing.assert_allclose(found, list(own.values()), rtol=1e-7, atol=1e-7)
-    np.testing.assert_allclose(learner._bounds(np.array(list(singles)), True)[1], list(singles.values()), rtol=1e-7)
+    np.testing.assert_allclose(learner._bounds_of(np.array(list(singles)), True)[1], list(singles.values()), rtol=1e-7)
     # An arc is out when no path with excursions of bounds >= 0 only uses it; repeated until nothing changes.
     left = {q for q in own if all(singles[tuple(part)] >= 0 for part in naive.excursions(mdp, p, q))}
     active = np.zeros(mdp.n_arcs, dtype=bool)
@@ -100,7 +100,7 @@ def test_bets_are_at_least_those_of_enumeration_and_hardly_more(mdp: MDP, seed: 
         guesses.append(np.clip(chosen, 0.2, 0.8) if j == 0 else np.clip(chosen, 0, 1))
     p = learner._incumbent.tolist()
     rivals = [q for q in all_paths(mdp) if list(q) != p and learner._history[-1].active[list(q)].all()][:20]
-    fast = learner._bounds(np.array(rivals), False)[1]
+    fast = learner._bounds_of(np.array(rivals), False)[1]
     for q, found in zip(rivals, fast):
         z = naive.indicator(mdp, q) - naive.indicator(mdp, p)
         goal = naive.detour_cost(mdp, p, q, 0.4) - np.log(0.2)

@@ -26,7 +26,7 @@ from surepath.kernels.sweeps import Graph, backward, forward
 from surepath.learners.rounds.bound import Prior, Scale
 from surepath.learners.rounds.fit import Blocks, Fit, coordinates
 from surepath.model.mdp import MDP
-from surepath.model.paths import values_so_far, values_to_go
+from surepath.model.paths import values_to_go
 
 SLOPES = 24
 HALVINGS = 10  # of the interval in which the least gap lies
@@ -59,8 +59,8 @@ def second_moments(blocks: Blocks, scale: Scale) -> FloatArray:
 def span_of_differences(mdp: MDP, active: BoolArray, incumbent: IntArray) -> FloatArray:
     """Return a basis of the differences of active paths, float [N, r].
 
-    Of each node one arc leads on and one leads to it, the incumbent's where it has them. Every arc but those that lead on
-    gives a path: the one way to it, and the one way on. They are independent: no other that turns as late has its arc.
+    Of each node one arc leads on and one leads to it, the incumbent's where it has them. Every arc but those that lead
+    on gives a path: the one way to it, and the one way on. They are independent: no other turns as late, by its arc.
     """
     onward, inward = np.full(mdp.n_nodes + 1, -1), np.full(mdp.n_nodes + 1, -1)
     arcs = np.flatnonzero(active)

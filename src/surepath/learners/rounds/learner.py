@@ -16,7 +16,6 @@ from surepath._checks import (
     NotNumbersError,
     one_of,
     read_numbers,
-    real,
     shortened,
     whole,
 )
@@ -49,7 +48,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, step_in_words, step_number
 
 NOISES = ("sigma", "range", "gaussian")
-SNAPSHOT_FORMAT = 1
+FIRST, GROWTH = 3, 0.15  # trials of a round for each effect, and at least as a part of all trials before it
 ROUNDING = 1e-10  # relative to the scatter of scores, for each step: more than rounding can do to a difference
 
 
@@ -101,8 +100,6 @@ class Rounds(Learner):
             wrong for others.
         reward_range: Lowest and highest score; by default what the MDP declares.
         bound: Every number of the bound, as `settings()` gives it; by default chosen for the problem.
-        first: Trials of a round for each effect to estimate.
-        growth: Least size of a round, as a part of all trials before it.
         seed: Of the draws from which plans are chosen.
 
     Example:
@@ -127,30 +124,24 @@ class Rounds(Learner):
         noise: str | None = None,
         reward_range: tuple[ArrayLike, ArrayLike] | None = None,
         bound: Mapping[str, Any] | None = None,
-        first: float = 3.0,
-        growth: float = 0.15,
         seed: int = 0,
     ) -> None:
         super().__init__(mdp, epsilon, delta, 1.0)
         if mdp.charge is not None:
             raise SettingError("Rounds has no place for costs in a plan's worth; leave out cost_weight")
         self._scored = stages_scored(mdp)
+        self._last = mdp.stage_arc[list(self._scored)]  # an arc of each score
         self._limits = self._range_of(reward_range)
         self.reward_range = None if reward_range is None else [end.tolist() for end in self._limits or ()]
         self.noise, size = self._noise_of(noise, sigma)
         self._size = size
-        self.first, self.growth = real("first", first), real("growth", growth)
-        if self.first < 1 or not 0 < self.growth <= 1:
-            raise SettingError(
-                f"a round has at least 1 trial for each effect and grows by a part of all trials up to 1; got first "
-                f"{self.first:g} and growth {self.growth:g}"
-            )
         self.seed = whole("seed", seed, low=0)
         unit = np.ones(len(self._scored)) if size is None else size
         if self.noise == "range":
             assert self._limits is not None
             unit = self._limits[1] - self._limits[0]
         self._blocks = blocks_of(mdp, unit)
+        self._origin[:] = np.nan  # an option has no mean of its own: a score belongs to a whole plan
         self._incumbent = best_path(mdp, np.zeros(mdp.n_arcs))
         self._open: BoolArray = np.ones(mdp.n_arcs, dtype=np.bool_)
         if self.noise != "sigma":
@@ -161,6 +152,7 @@ class Rounds(Learner):
         self._is_default = self.bound == chosen
         self._prior = prior_of(mdp, self.bound)
         self._scale = scale_of(mdp, self._blocks)
+        self.kept: list[FloatArray] = []  # gains of each finished round in the order asked, [n, B]
         self._history: list[Round] = []
         self._fits: list[Fit] = []
         self._moments: FloatArray | None = None
@@ -176,18 +168,15 @@ class Rounds(Learner):
 
     def _range_of(self, given: Any) -> tuple[FloatArray, FloatArray] | None:
         """Return lowest and highest gain of each score, two float [B]; None where no range is declared."""
-        last = [int(self.mdp.stage_arc[stage]) for stage in self._scored]  # an arc of each block
         if given is None:
             declared = self.mdp.reward_range if self.mdp.scored is not None else None
-            if declared is None:
+            if declared is None or not all(np.isfinite(end[self._last]).all() for end in declared):
                 return None
-            low, high = (np.asarray(end)[last] for end in declared)
-            if not (np.isfinite(low).all() and np.isfinite(high).all()):
-                return None
-        else:
-            if not isinstance(given, (tuple, list)) or len(given) != 2:
-                raise SettingError(f"reward_range must be a pair (lowest score, highest score), not {given!r}")
+            low, high = (np.asarray(end)[self._last] for end in declared)
+        elif isinstance(given, (tuple, list)) and len(given) == 2:
             low, high = (self._each("an end of reward_range", end) for end in given)
+        else:
+            raise SettingError(f"reward_range must be a pair (lowest score, highest score), not {given!r}")
         if not (low < high).all():
             raise SettingError("the lowest score must be below the highest; got " + shortened(given))
         return (low, high) if self.mdp.sign > 0 else (-high, -low)
@@ -210,13 +199,11 @@ class Rounds(Learner):
         if sigma is not None:
             size = self._each("sigma", sigma)
         elif self.mdp.scored is not None and self.mdp.sigma is not None:
-            size = self.mdp.sigma[[int(self.mdp.stage_arc[stage]) for stage in self._scored]]
+            size = self.mdp.sigma[self._last]
             size = None if np.isnan(size).any() else size
         if size is not None and not (size > 0).all():
             raise SettingError(f"sigma of a plan's score must be above 0, not {float(size.min()):g}")
-        if given is None:
-            given = "sigma" if size is not None else "range"
-        noise = one_of("noise", given, NOISES)
+        noise = one_of("noise", given or ("range" if size is None else "sigma"), NOISES)
         if noise == "gaussian":
             return noise, None
         if noise == "sigma" and size is not None:
@@ -276,7 +263,7 @@ class Rounds(Learner):
             plans = np.zeros((0, horizon), dtype=np.int64)
         else:
             rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, len(self._history)])))
-            size = max(int(np.ceil(self.first * self.d)) + 1, int(np.ceil(self.growth * self.episodes)))
+            size = max(FIRST * self.d + 1, int(np.ceil(GROWTH * self.episodes)))
             aims = (None, None, None) if self._verdict is None else self._verdict.aims(self.mdp, self.epsilon)
             plans = plan_round(self._blocks, self._open, size, rng, *aims)
         self._plans = plans
@@ -306,9 +293,8 @@ class Rounds(Learner):
     @locked
     def cancel(self, path: Rewards) -> None:
         """Take back a plan that was handed out and has no score: it is asked for again, in its old place."""
-        place = self._place(self._arcs_of(path), self._handed & ~self._told)
-        if place is not None:
-            self._handed[place] = False
+        same = (self._plans == self._arcs_of(path)).all(axis=1)
+        self._handed[np.flatnonzero(same & self._handed & ~self._told)[:1]] = False
 
     @locked
     def tell(self, path: Rewards, rewards: Rewards | float, *, place: int | None = None) -> None:
@@ -324,33 +310,30 @@ class Rounds(Learner):
         if self.stopped:
             raise StoppedError(f"{self.name} stopped after {many(self.episodes, 'trial')}; no round is open")
         gains = self.mdp.sign * self._scores_of(rewards)
-        at = self._open_place(arcs) if place is None else self._checked_place(arcs, place)
+        at = self._open_place(arcs, place)
         self._refuse_outside(gains)
         self._scores[at] = gains
-        self._absorb(self._plans[at], gains)
+        self._count(self._plans[at : at + 1])
         self._told[at] = self._handed[at] = True
         if self._told.all():
             self._end_round()
 
-    def _place(self, arcs: IntArray, among: BoolArray) -> int | None:
-        found = np.flatnonzero(among & (self._plans == arcs).all(axis=1))
-        return int(found[0]) if found.size else None
+    def _is_open(self, arcs: IntArray) -> BoolArray:
+        """Mark the places of a plan that wait for a score."""
+        return np.asarray((self._plans == arcs).all(axis=1) & ~self._told)
 
-    def _open_place(self, arcs: IntArray) -> int:
-        place = self._place(arcs, self._handed & ~self._told)
-        place = self._place(arcs, ~self._told) if place is None else place
-        if place is None:
+    def _open_place(self, arcs: IntArray, place: int | None) -> int:
+        """Find the place of a score: the one named, or the first that was handed out, or the first."""
+        fits = self._is_open(arcs)
+        if place is not None:
+            fits &= np.arange(len(fits)) == whole("place", place, low=0)
+        if not fits.any():
+            at = "" if place is None else f" at {place}"
             raise PathError(
-                f"{self.mdp.plan(arcs)} is no open plan of round {self.round}: the plans of a round are fixed before "
-                f"its first score, and each takes as many scores as it was asked for; ask() gives them"
+                f"{self.mdp.plan(arcs)} is no open plan of round {self.round}{at}: the plans of a round are fixed "
+                f"before its first score, and each takes as many scores as it was asked for; ask() gives them"
             )
-        return place
-
-    def _checked_place(self, arcs: IntArray, place: int) -> int:
-        at = whole("place", place, low=0, high=len(self._plans) - 1)
-        if self._told[at] or not np.array_equal(self._plans[at], arcs):
-            raise PathError(f"place {at} of round {self.round} is not an open {self.mdp.plan(arcs)}")
-        return at
+        return int(np.argmax(fits & self._handed if (fits & self._handed).any() else fits))
 
     def _scores_of(self, given: Any) -> FloatArray:
         """Read the scores of a plan, float [B]."""
@@ -390,20 +373,23 @@ class Rounds(Learner):
             )
 
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
-        self.episodes += 1
-        self._visits[path] += 1
+        raise NotImplementedError  # `tell` is this learner's own
+
+    def _count(self, paths: IntArray) -> None:
+        self.episodes += len(paths)
+        np.add.at(self._visits, paths, 1)
 
     def _end_round(self) -> None:
         """Fit what the round says, check the incumbent, and begin the next round or stop."""
-        self._learn(Round(self._plans, self._in_units(self._scores), self._open.copy()))
-        self._check()
+        self._fold(self._plans, self._scores)
         self._begin_round()
 
-    def _in_units(self, gains: FloatArray) -> FloatArray:
-        if self.noise == "range":
-            assert self._limits is not None
-            return np.asarray((gains - self._limits[0]) / self._blocks.unit)
-        return np.asarray(gains / self._blocks.unit)
+    def _fold(self, plans: IntArray, gains: FloatArray) -> None:
+        """Take in a finished round, and check the incumbent."""
+        self.kept.append(gains.copy())
+        low = self._limits[0] if self._limits is not None and self.noise == "range" else 0.0
+        self._learn(Round(plans, (gains - low) / self._blocks.unit, self._open.copy()))
+        self._check()
 
     def _learn(self, done: Round) -> None:
         """Take in a finished round."""
@@ -424,7 +410,7 @@ class Rounds(Learner):
             self._blocks,
             self._open,
             self._incumbent,
-            self._bounds,
+            self._bounds_of,
             self._prior,
             self.epsilon,
             self._slack(),
@@ -449,14 +435,11 @@ class Rounds(Learner):
         numbers = self.bound, self.delta, self._fits, self._moments
         return Additive(self.mdp, self._blocks, self._prior, self._scale, *numbers, active, self._incumbent)
 
-    def _bounds(self, paths: IntArray, single: bool) -> tuple[FloatArray, FloatArray]:
-        """Compute D and G of paths against the incumbent; with `single` of excursions."""
-        return self._bounds_of(self._incumbent, paths, single, len(self._fits))
-
     def _bounds_of(
-        self, incumbent: IntArray, paths: IntArray, single: bool, rounds: int
+        self, paths: IntArray, single: bool, incumbent: IntArray | None = None, rounds: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute D and G from the first rounds."""
+        """Compute D and G of paths against the incumbent, from the first rounds; with `single` of excursions."""
+        incumbent = self._incumbent if incumbent is None else incumbent
         if self._bets is not None:
             return self._bets.bounds(self._prior, incumbent, paths, single, rounds)
         if self._stacked is None:
@@ -505,16 +488,6 @@ class Rounds(Learner):
         found = self._fit_test.finding()
         return [] if found is None else [found]
 
-    @property
-    def means(self) -> FloatArray:
-        """Return NaN for every arc: a score belongs to a whole plan; `effects` compares options."""
-        return np.full(self.mdp.n_arcs, np.nan)
-
-    @property
-    def sums(self) -> FloatArray:
-        """Return NaN for every arc, as `means`."""
-        return self.means
-
     @locked
     def effects(self) -> list[Effect]:
         """Compare each option with the plan recommended, as of the last complete round in which it was active."""
@@ -526,68 +499,31 @@ class Rounds(Learner):
 
     @locked
     def snapshot(self) -> dict[str, Any]:
-        """Save everything that decides as plain arrays and numbers; `restore` continues from it."""
-        paths = np.array([np.frombuffer(key, dtype=np.int64) for key in self._proven], dtype=np.int64)
+        """Save all scores and the round as plain arrays and numbers; `restore` continues from it."""
+        names = ("plans", "handed", "told", "scores")
         return {
-            "format": SNAPSHOT_FORMAT,
             "settings": self.settings(),
             "problem": self.mdp.content_hash,
-            "episodes": self.episodes,
-            "stopped": self.stopped,
-            "stop_reason": self.stop_reason,
-            "visits": self._visits.copy(),
-            "rounds": [{name: array.copy() for name, array in one._asdict().items()} for one in self._history],
-            "open": self._open.copy(),
-            "effect": self._effect.copy(),
-            "plans": self._plans.copy(),
-            "handed": self._handed.copy(),
-            "told": self._told.copy(),
-            "scores": self._scores.copy(),
-            "proven_paths": paths.reshape(-1, self.mdp.horizon),
-            "proven_gaps": np.array(list(self._proven.values()), dtype=np.float64),
+            "rounds": [[done.paths.copy(), gains] for done, gains in zip(self._history, self.kept)],
+            "round": {name: getattr(self, f"_{name}").copy() for name in names},
         }
 
     @locked
     def restore(self, snapshot: dict[str, Any]) -> Rounds:
         """Take over the state of a snapshot from a learner with the same settings on the same problem."""
-        if not isinstance(snapshot, dict) or snapshot.get("format") != SNAPSHOT_FORMAT or "rounds" not in snapshot:
+        mine = self.settings()
+        if not isinstance(snapshot, dict) or "round" not in snapshot:
             raise SettingError("a snapshot of Rounds is a dict made by learner.snapshot()")
-        if snapshot["problem"] != self.mdp.content_hash:
-            raise SettingError("the snapshot was taken on another problem: the graphs differ")
-        mine, theirs = self.settings(), snapshot["settings"]
-        for key in sorted({*mine, *theirs}, key=lambda key: (key == "bound", key)):
-            if mine.get(key) != theirs.get(key):
-                raise SettingError(
-                    f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}"
-                )
-        horizon, count = self.mdp.horizon, len(self._scored)
+        if snapshot["problem"] != self.mdp.content_hash or snapshot["settings"] != mine:
+            raise SettingError("the snapshot was taken on another problem or with other settings")
         self.__init__(self.mdp, **{name: value for name, value in mine.items() if name != "name"})  # type: ignore[misc]
-        for one in snapshot["rounds"]:
-            paths = np.array(one["paths"], dtype=np.int64).reshape(-1, horizon)
-            scores = np.array(one["scores"], dtype=np.float64).reshape(-1, count)
-            self._learn(Round(paths, scores, np.array(one["active"], dtype=np.bool_)))
-        if self._history:
-            self._open = self._history[-1].active.copy()
-            self._check()
-        self.episodes = int(snapshot["episodes"])
-        self._visits[:] = snapshot["visits"]
-        self._open[:] = snapshot["open"]
-        self._effect[:] = snapshot["effect"]
-        proven = np.array(snapshot["proven_paths"], dtype=np.int64).reshape(-1, horizon)
-        self._proven = {path.tobytes(): float(gap) for path, gap in zip(proven, snapshot["proven_gaps"])}
-        self._plans = np.array(snapshot["plans"], dtype=np.int64).reshape(-1, horizon)
-        self._handed = np.array(snapshot["handed"], dtype=np.bool_)
-        self._told = np.array(snapshot["told"], dtype=np.bool_)
-        self._scores = np.array(snapshot["scores"], dtype=np.float64).reshape(-1, count)
+        for paths, gains in snapshot["rounds"]:
+            self._count(paths)
+            self._fold(paths, gains)
+        for name, value in snapshot["round"].items():
+            setattr(self, f"_{name}", value.copy())
+        self._count(self._plans[self._told])
         return self
-
-    @classmethod
-    def from_snapshot(cls, mdp: MDP, snapshot: dict[str, Any]) -> Rounds:
-        """Build the learner that a snapshot was taken of."""
-        if not isinstance(snapshot, dict) or "settings" not in snapshot:
-            raise SettingError("a snapshot of Rounds is a dict made by learner.snapshot()")
-        settings = {name: value for name, value in snapshot["settings"].items() if name != "name"}
-        return cls(mdp, **settings).restore(snapshot)
 
     # Simulation ------------------------------------------------------------------------------------------------
 
@@ -603,8 +539,7 @@ class Rounds(Learner):
         """Take in all scores of the round at once, in the order asked."""
         self._refuse_outside(gains)
         self._scores[:] = gains
-        self.episodes += len(self._plans)
-        np.add.at(self._visits, self._plans, 1)
+        self._count(self._plans)
         self._end_round()
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:

@@ -67,7 +67,7 @@ def gap_with_misfit(learner: Rounds, gamma: float) -> float:
             z = np.zeros((len(some), mdp.n_arcs))
             np.add.at(z, (np.arange(len(some))[:, None], paths[some]), 1.0)
             z[:, incumbent] -= 1.0
-            lead[some], bound[some] = learner._bounds_of(incumbent, paths[some], single, int(rounds))
+            lead[some], bound[some] = learner._bounds_of(paths[some], single, incumbent, int(rounds))
             share, length = np.zeros((2, rounds, len(some)))
             for j in range(rounds):
                 share[j], length[j] = learner._weights_of(z, j)
