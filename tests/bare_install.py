@@ -68,7 +68,7 @@ def main() -> None:
     run(command, "--version")
     run(command, "--help")
     run(command, "show", "chain-v1/n3k2/seed0")
-    refused = run(command, "show", "chain-v1/n3k2/seed0", "--draw", "graph.svg", code=4)
+    refused = run(command, "plot", "graph", "chain-v1/n3k2/seed0", code=4)
     if "this needs matplotlib, which is not installed: pip install 'surepath[plot]'" not in refused:
         sys.exit(f"a missing extra must be named; got {refused!r}")
     refused = run(command, "serve", "study.db", code=4)

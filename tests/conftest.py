@@ -13,7 +13,7 @@ STRICT = os.environ.get("SUREPATH_STRICT") == "1"
 
 # Compilation and a shared machine make single examples slow at times: no deadline. CI draws the same examples always.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("dev", deadline=None, max_examples=60, suppress_health_check=_SLOW)
+settings.register_profile("dev", deadline=None, max_examples=40, suppress_health_check=_SLOW)
 settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if STRICT or os.environ.get("CI") else "dev"))
 

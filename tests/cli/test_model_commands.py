@@ -149,17 +149,9 @@ def test_show_takes_ids_and_counts_beyond_counting() -> None:
     assert call_json("show", "chain-v1/n3k2/seed7")["plans"] == 8
     text = call("show", "chain-v1/n90k4/seed0")
     assert "plans  about 10^54.2" in text
-    assert "more than 60 options: draw them with --draw graph.svg" in text
+    assert "more than 60 options: surepath plot graph chain-v1/n90k4/seed0 draws them" in text
     assert call_json("show", "chain-v1/n90k4/seed0")["plans"] is None
     assert " > ... > " in text
-
-
-@pytest.mark.parametrize("suffix", [".svg", ".pdf"])
-def test_show_draws(tmp_path: Path, suffix: str) -> None:
-    file = tmp_path / f"graph{suffix}"
-    assert f"drawn in {file}" in call("show", "grid-v1/r3c3/seed0", "--draw", str(file))
-    head = {".svg": b"<?xml", ".pdf": b"%PDF"}[suffix]
-    assert file.read_bytes().startswith(head)
 
 
 @pytest.mark.parametrize(
@@ -176,9 +168,13 @@ def test_show_draws(tmp_path: Path, suffix: str) -> None:
             3,
             "error: id 'chain-v1/n3k2/sead7': 'sead7' names no parameter (did you mean",
         ),
-        (["show", "bandit-v1/k3/seed0", "--draw", "g.gif"], 3, "error: a picture ends in .png, .svg, .pdf, not '.gif'"),
-        (["show", "bandit-v1/k3/seed0", "--draw", "no/g.png"], 5, "error: cannot write no/g.png: No such file"),
-        (["show", "bandit-v1/k3001/seed0", "--draw", "g.png"], 3, "error: a picture of 3,001 options shows nothing"),
+        (
+            ["plot", "graph", "bandit-v1/k3/seed0", "-o", "g.gif"],
+            3,
+            "error: a picture ends in .png, .svg, .pdf",
+        ),
+        (["plot", "graph", "bandit-v1/k3/seed0", "-o", "no/g.png"], 5, "error: cannot write no/g.png: No such file"),
+        (["plot", "graph", "bandit-v1/k3001/seed0"], 3, "error: a picture of 3,001 options shows nothing"),
         (["new", "p.txt"], 3, "error: a problem file ends in .json, .csv or .xlsx, not '.txt': p.txt"),
         (
             ["new", "there.json"],

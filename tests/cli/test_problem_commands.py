@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from surepath import MDP, families, simulate, theory
 from surepath.cli.main import app
-from surepath.errors import ProblemError, SettingError
+from surepath.errors import ProblemError
 from surepath.model.files import save_problem
 from surepath.simulation.estimate import estimate
 from tests.cli.shell import shell
@@ -121,13 +121,6 @@ def test_the_table_names_settings_and_missing_guarantees() -> None:
     assert "BPIUCRL" in text
     assert "widths=empirical" in text
     assert "empirical widths have no guarantee" in text
-
-
-def test_bad_settings_are_named() -> None:
-    with pytest.raises(SettingError, match="--set takes name=value, such as sampling=max-diameter, not 'sampling'"):
-        simulate_run(SIMULATE_NAME, "--set", "sampling")
-    with pytest.raises(SettingError, match=r'no setting \'smapling\' \(did you mean "sampling"\?\)'):
-        simulate_run(SIMULATE_NAME, "--epsilon", "1", "--set", "smapling=max-diameter")
 
 
 def test_a_graph_without_laws_is_refused(tmp_path: Path) -> None:

@@ -143,9 +143,7 @@ def _opening(instance: Instance) -> str:
 def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> None:
     answer, alone, trials = facts["answer"], facts["step_by_step"], cost["challenger"]
     if not console.is_terminal:
-        console.print(
-            "\nchosen: " + " > ".join(step["action"] for step in answer["plan"]), soft_wrap=True, markup=False
-        )
+        console.print("\nchosen: " + " > ".join(step["action"] for step in answer["plan"]), markup=False)
     console.print(
         f"\n[bold]Certificate.[/bold] After {trials} trials this plan is proven within {answer['certified_gap']:.3f} "
         f"of the best of all {facts['plans']:,}, with probability at least 0.9 whatever the true scores are."

@@ -54,7 +54,9 @@ def plot(
     learner: Annotated[
         list[str] | None, typer.Option(help="Only this label of the experiment; may be given several times.")
     ] = None,
-    baseline: Annotated[str | None, typer.Option(help="compare: the label to compare with [the first].")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="compare: the label to compare with, else the first.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Written above the picture.")] = "",
     columns: Annotated[int, typer.Option(min=1, max=2, help="Columns of a paper that the picture spans.")] = 1,
     as_json: AsJson = False,

@@ -134,12 +134,9 @@ def new(
 @app.command()
 def show(
     problem: Annotated[str, typer.Argument(help="A problem file (.json, .csv) or the id of an instance.")],
-    draw: Annotated[
-        Path | None, typer.Option("--draw", help="Write a picture of the graph: .png, .svg or .pdf.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the number of steps, states, options and plans, and draw the graph."""
+    """Print the number of steps, states, options and plans, and a small graph as text."""
     from surepath.errors import NoiseError
 
     missing = None
@@ -147,20 +144,14 @@ def show(
         found = open_problem(problem)
     except NoiseError as error:  # means without noise make no world to simulate; to show them needs none
         missing, found = str(error), open_problem(problem, 1.0)
-    if draw is not None:
-        from surepath.plots import draw_graph, save
-
-        save(draw_graph(found.mdp, None if found.instance is None else found.instance.best_path()), draw)
     if as_json:
-        print_json({**summary(found, missing), "drawing": None if draw is None else str(draw)})
+        print_json(summary(found, missing))
         return
     text = lines(found, missing)
     if found.mdp.n_arcs <= SMALL_GRAPH:
         text += ["", *drawing(found.mdp)]
-    elif draw is None:
-        text.append(f"more than {SMALL_GRAPH} options: draw them with --draw graph.svg")
-    if draw is not None:
-        text.append(f"drawn in {shown(draw)}")
+    else:
+        text.append(f"more than {SMALL_GRAPH} options: surepath plot graph {shown(problem)} draws them")
     typer.echo("\n".join(text))
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from surepath import Study
 from surepath.cli.main import app
 from surepath.cli.study import again
-from surepath.errors import ConflictError, PathError, RewardError, SettingError, StorageError, StudyError, SurepathError
+from surepath.errors import ConflictError, PathError, SettingError, StorageError, StudyError, SurepathError
 from tests.cli.shell import shell
 from tests.cli.studies import SCORE, STEPS, call, created, facts, problem
 
@@ -60,8 +60,6 @@ def test_plans_and_options_of_your_own(here: Path) -> None:
     assert facts("status")["states"]["waiting"] == 1
     assert call("ask") == "trial 1: chunk=512, model=large\n"
     assert "lacks step 'model'" in call("enqueue", "chunk=512", error=PathError)
-    assert "'larg'" in call("enqueue", "chunk=512", "model=larg", error=PathError)
-    assert "has no '='" in call("enqueue", "large", code=2)
     assert "named twice" in call("enqueue", "chunk=512", "chunk=256", code=2)
     assert call("exclude", "chunk=256") == "excluded chunk=256\n"
     assert all(trial["plan"]["chunk"] == "512" for trial in facts("ask", "--n", "5")["trials"])
@@ -181,7 +179,6 @@ def test_what_is_frozen_is_shown(here: Path) -> None:
     ("words", "message"),
     [
         (["tell", "1"], "give the scores of trial 1"),
-        (["tell", "1", "good"], "a score is a number, not 'good'"),
         (["tell", "1", "{oops"], "is not JSON"),
         (["tell", "plate.csv", "0.5"], "give a CSV file alone"),
         (["ask", "--n", "0"], "Invalid value for"),
@@ -199,8 +196,6 @@ def test_bad_usage(here: Path, words: list[str], message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["tell", "1", "nan", "0.5"], RewardError),
-        (["tell", "1", "0.5", "0.5", "0.5"], RewardError),
         (["tell", "9" * 30, "0.5"], SettingError),
         (["ask", "--n", "999999999"], SettingError),
         (["tighten", "nan"], SettingError),
@@ -216,15 +211,6 @@ def test_what_is_refused_changes_nothing(here: Path, words: list[str], error: ty
     call("ask")
     call(*words, error=error)
     assert facts("status")["states"]["running"] == facts("status")["trials"] == 1
-
-
-def test_scores_of_the_scored_steps_alone_are_enough(here: Path) -> None:
-    text = {"steps": STEPS, "scores": ["model"], "sigma": 0.1, "epsilon": 0.2, "delta": 0.05}
-    (here / "one.json").write_text(json.dumps({"format": "surepath-problem", "version": 1, **text}))
-    call("create", "one.json")
-    call("ask")
-    assert call("tell", "1", "0.75") == "trial 1: recorded\n"
-    assert "scores: chunk=0.0, model=0.75\n" in call("show", "1")
 
 
 def test_a_forgotten_score_is_asked_for_since_it_could_never_be_added(here: Path) -> None:
@@ -293,19 +279,12 @@ def test_errors_are_one_line_with_an_exit_code(here: Path) -> None:
     ("words", "message"),
     [
         (["tell", "1", "0.5", "7"], "the score 7.0 of step 'model' lies outside the declared range [0, 1]"),
-        (
-            ["tell", "1", "nan", "0.5"],
-            "the score of step 'chunk' is nan; scores must be finite. A failed step is not a",
-        ),
         (["tell", "1", "0.5", "0.5", "0.5"], "scores must be 2 numbers, one per step, or fewer; got 3"),
         (["tell", "1", "model=0.5"], "the scores name step 'model' but not step 'chunk'; tell every step up to"),
-        (["tell", "1", "[[1]]"], "scores must be 2 numbers, "),
         (["tell", "1", "[]"], "trial 1 has no score for steps chunk, model"),
         (["fail", "1", "0.5", "0.5"], "trial 1 has all 2 scores: that is not a failure"),
         (["enqueue", "chunk=512", "model=larg"], "step 'model' has no option 'larg' in state '512'"),
-        (["exclude", "chunk=256", "chunk=512"], "named twice"),
         (["exclude", "small"], "an option is written STEP=OPTION, such as model=large; 'small' has no '='"),
-        (["enqueue", "chunk=512", "large"], "a plan is written STEP=OPTION, such as model=large; 'large' has no"),
         (["tell", "1", "chunk=0.5", "0.7"], "a score is written STEP=SCORE, such as model=0.7; '0.7' has no '='"),
         (
             ["tell", "plate.csv"],
@@ -338,9 +317,7 @@ def test_names_are_shown_and_not_obeyed(here: Path) -> None:
         ["show", "1"],
         ["status"],
         ["exclude", f"model=small{ESC}"],
-        ["tell", f"x{ESC}.csv"],
         ["run", "--command", f"{sys.executable} trial.py", "--trials", "2"],
-        ["run", "--command", f"x{ESC}"],
         ["restore", f"log{ESC}.jsonl"],
     ):
         done = shell("study", *words, folder=here)

@@ -192,13 +192,3 @@ def test_status_watches_a_run(here: Path) -> None:
     assert watch.returncode == 0
     lines = said.splitlines()
     assert any(line.endswith(": done") for line in lines[-5:])
-
-
-def test_two_runs_share_a_study(here: Path) -> None:
-    study = create(here, "--epsilon", "0.001")
-    command = f"{sys.executable} trial.py {{chunk}} {{model}}"
-    words = ["study", "run", "--workers", "2", "--trials", "6", "--command", command]
-    both = [begin(*words, folder=here, stdout=subprocess.DEVNULL, stderr=None) for _ in range(2)]
-    assert [process.wait(timeout=240) for process in both] == [0, 0]
-    assert [row.state for row in rows(study)] == ["complete"] * 12
-    assert len({row.worker for row in rows(study)}) == 2
