@@ -42,10 +42,9 @@ def process(
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
         [sys.executable, *way_in, *arguments],
         cwd=folder,
-        env=ENVIRONMENT,
         text=True,
         check=False,
-        **{"capture_output": True, **more},
+        **{"capture_output": True, "env": ENVIRONMENT, **more},
     )
 
 

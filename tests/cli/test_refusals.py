@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -15,7 +16,8 @@ from typer.testing import CliRunner
 from surepath import families
 from surepath.cli.main import app
 from surepath.errors import ProblemError, SurepathError
-from tests.cli.shell import SOURCE, process, shell
+from tests.cli.shell import ENVIRONMENT, SOURCE, process, shell
+from tests.model.sources.problem_texts import problem
 
 # What the machine refuses and what nobody can mean: an error in words with the exit code of the documents -------------
 
@@ -36,6 +38,19 @@ def test_too_little_memory_is_said(tmp_path: Path) -> None:
     done = process(folder=tmp_path, way_in=("-c", program))
     assert done.returncode == 5
     assert done.stderr == "error: there is not enough memory for a problem of this size\n"
+
+
+def test_no_line_is_wider_than_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(problem(sigma=0.1, epsilon=0.1, delta=0.1))
+    terminal, end = pty.openpty()
+    words = ("study", "create", "p.json", "--name", "a name that makes the first line of the answer longer than it was")
+    done = process(*words, folder=tmp_path, capture_output=False, stdout=end, stderr=end, env={**ENVIRONMENT, **NARROW})
+    os.close(end)
+    lines = os.read(terminal, 10_000).decode().splitlines()
+    assert done.returncode == 0
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 60
+    assert " ".join(" ".join(lines).split()).endswith("or take them one by one with surepath study ask")
 
 
 def test_pictures_and_reports_go_through_no_link(tmp_path: Path) -> None:
@@ -59,6 +74,7 @@ def test_pictures_and_reports_go_through_no_link(tmp_path: Path) -> None:
     assert victim.read_text() == "precious"
 
 
+NARROW = {"COLUMNS": "60"}  # of a terminal
 LONG, LONGEST = "9" * 401, "9" * 5001
 HUGE = "999999999"
 

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import typer
 
 from surepath._text import shown
-from surepath.cli.main import AsJson, app, print_json, this_program
+from surepath.cli.main import AsJson, app, print_json, say, this_program
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -316,10 +316,10 @@ def _serve(instance: Instance, file: Path, port: int, seed: int, pause: float, a
             where = {"file": str(file), "name": study.name}
             print_json({"address": address, **tokens, "study": where, "simulated": True})
         else:
-            typer.echo("An LLM workflow that answers support tickets; scores are simulated, no model was run.")
-            typer.echo("Open the page: the first trial begins when it is open.\n")
-            typer.echo("\n".join(page_links(address, access, f"&study={quote(study.name)}")))
-            typer.echo(f"the study stays in {shown(file)}")
+            say("An LLM workflow that answers support tickets; scores are simulated, no model was run.")
+            say("Open the page: the first trial begins when it is open.\n")
+            say("\n".join(page_links(address, access, f"&study={quote(study.name)}")))
+            say(f"the study stays in {shown(file)}")
 
         def play() -> None:
             while not app.state.watchers.watched(study.name):

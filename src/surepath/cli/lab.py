@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import shown
-from surepath.cli.main import MOST_WORKERS, AsJson, app, print_json, set_interrupt_text
+from surepath.cli.main import MOST_WORKERS, AsJson, app, print_json, say, set_interrupt_text
 from surepath.cli.problem import asked, learner_settings, open_noisy
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def run_command(
     if as_json:
         print_json({**summary._asdict(), "experiment": loaded.name, "out": str(out)})
         return
-    typer.echo(
+    say(
         f"{shown(loaded.name)}: {summary.runs:,} runs in {summary.cells:,} cells, {summary.played:,} of them played "
         f"now in {summary.seconds:.1f} s; rows in {shown(out)}"
     )
@@ -179,11 +179,11 @@ def _print_cells(spec: Spec, as_json: bool) -> None:
     if as_json:
         print_json({"experiment": spec.name, "runs": spec.runs, "cells": [cell.id for cell in cells]})
         return
-    typer.echo("\n".join(shown(cell.id) for cell in cells))
+    say("\n".join(shown(cell.id) for cell in cells))
     if spec.per_gap:
         for name, epsilons in {name_of(cell.source): cell.epsilons for cell in reversed(cells)}.items():
-            typer.echo(f"{shown(name)}: smallest epsilon {min(epsilons):.4g}, largest {max(epsilons):.4g}")
-    typer.echo(f"{shown(spec.name)}: {len(cells):,} cells of {spec.runs:,} runs each")
+            say(f"{shown(name)}: smallest epsilon {min(epsilons):.4g}, largest {max(epsilons):.4g}")
+    say(f"{shown(spec.name)}: {len(cells):,} cells of {spec.runs:,} runs each")
 
 
 @experiment.command("report")
@@ -203,8 +203,8 @@ def report_command(
         return
     typer.echo(markdown_table(*overview_cells(made.comparison)))
     for line in made.findings:
-        typer.echo(shown(line))
-    typer.echo(f"report: {shown(file)}")
+        say(shown(line))
+    say(f"report: {shown(file)}")
 
 
 ALL = "all"
@@ -238,7 +238,7 @@ def reproduce(
     show = not quiet and not as_json
     options = Options(folder=out, preset=preset, runs=runs, workers=workers, seed=seed, progress=show)
     set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: call again to go on")
-    sections = make(names, options, (lambda text: typer.echo(text, err=True)) if show else (lambda text: None))
+    sections = make(names, options, (lambda text: say(text, err=True)) if show else (lambda text: None))
     if as_json:
         figures = [
             {
@@ -251,8 +251,8 @@ def reproduce(
         print_json({"preset": preset, "out": str(out), "figures": figures, "files": files_of(out)})
         return
     for section in sections:
-        typer.echo(f"{section.name} ({section.seconds:.1f} s)")
+        say(f"{section.name} ({section.seconds:.1f} s)")
         for claim in section.claims:
             word = {True: "holds", False: "DOES NOT HOLD", None: "not settled"}[claim.holds]
-            typer.echo(f"  {claim.paper}\n    {claim.measured}: {word}")
-    typer.echo(f"report: {shown(out / REPORT)}")
+            say(f"  {claim.paper}\n    {claim.measured}: {word}")
+    say(f"report: {shown(out / REPORT)}")

@@ -20,12 +20,13 @@ import shutil
 import signal
 import socket
 import sys
+import textwrap
 import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -61,7 +62,8 @@ def main(
 def run() -> None:
     """Run the program: errors become one line and an exit code, and Ctrl-C is always handled."""
     handle_interrupts()
-    warnings.formatwarning = lambda message, *_, **__: f"warning: {shown(message)}\n"  # for users, not programmers
+    # For users, not programmers.
+    warnings.formatwarning = lambda message, *_, **__: fitted(f"warning: {shown(message)}\n", sys.stderr)
     code = _code()
     try:
         sys.stdout.flush()
@@ -101,7 +103,7 @@ def _code() -> int:
 
 
 def _print_error(message: object, code: int) -> int:
-    typer.secho(f"error: {shown(message)}", fg=colour("red"), err=True)
+    typer.secho(fitted(f"error: {shown(message)}", sys.stderr), fg=colour("red"), err=True)
     return code
 
 
@@ -139,6 +141,24 @@ def this_program() -> str:
 def colour(name: str) -> str | None:
     """Return a colour for a message, or None where the user wants none (NO_COLOR)."""
     return None if os.environ.get("NO_COLOR") else name
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print text for people."""
+    typer.echo(fitted(text, sys.stderr if err else sys.stdout), err=err)
+
+
+def fitted(text: str, stream: TextIO) -> str:
+    """Return the text as it is, but on a terminal with lines that are too long going on below, indented."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(line if len(line) <= width else _wrapped(line, width) for line in text.split("\n"))
+
+
+def _wrapped(line: str, width: int) -> str:
+    further = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
 
 
 def print_json(data: Any) -> None:

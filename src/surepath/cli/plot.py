@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from surepath._text import shown
-from surepath.cli.main import AsJson, app, print_json
+from surepath.cli.main import AsJson, app, print_json, say
 
 Drawn = tuple[Any, str, dict[str, Any]]  # a matplotlib figure, how to read it, its data
 
@@ -54,9 +54,7 @@ def plot(
     learner: Annotated[
         list[str] | None, typer.Option(help="Only this label of the experiment; may be given several times.")
     ] = None,
-    baseline: Annotated[
-        str | None, typer.Option(help="compare: the label to compare with, else the first.")
-    ] = None,
+    baseline: Annotated[str | None, typer.Option(help="compare: the label to compare with, else the first.")] = None,
     title: Annotated[str, typer.Option(help="Written above the picture.")] = "",
     columns: Annotated[int, typer.Option(min=1, max=2, help="Columns of a paper that the picture spans.")] = 1,
     as_json: AsJson = False,
@@ -80,7 +78,7 @@ def plot(
     if as_json:
         print_json({"plot": kind.value, "out": str(file), "data": data})
         return
-    typer.echo(f"{shown(file)}: {reading}")
+    say(f"{shown(file)}: {reading}")
 
 
 def _graph(source: str, name: str | None = None) -> Drawn:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import columns, shown
-from surepath.cli.main import AsJson, app, print_json, refuse_existing
+from surepath.cli.main import AsJson, app, print_json, refuse_existing, say
 
 if TYPE_CHECKING:
     from surepath.model.files import Problem
@@ -128,7 +128,7 @@ def new(
     if as_json:
         print_json({"written": str(path), "kind": kind.value, "next": follow})
         return
-    typer.echo(f"wrote {shown(path)}; change it to your own steps, then check it with\n  {shown(follow)}")
+    say(f"wrote {shown(path)}; change it to your own steps, then check it with\n  {shown(follow)}")
 
 
 @app.command()
@@ -152,7 +152,7 @@ def show(
         text += ["", *drawing(found.mdp)]
     else:
         text.append(f"more than {SMALL_GRAPH} options: surepath plot graph {shown(problem)} draws them")
-    typer.echo("\n".join(text))
+    say("\n".join(text))
 
 
 SMALL_GRAPH = 60  # arcs that a terminal shows one by one

@@ -25,8 +25,10 @@ from surepath.cli.main import (
     app,
     call_before_kill,
     colour,
+    fitted,
     print_json,
     refuse_existing,
+    say,
     set_interrupt_text,
 )
 from surepath.cli.problem import (
@@ -141,7 +143,7 @@ def moment(seconds: float) -> str:
 
 def note(text: str) -> None:
     """Print a note beside the answer, on standard error."""
-    typer.secho(text, fg=colour("yellow"), err=True)
+    typer.secho(fitted(text, sys.stderr), fg=colour("yellow"), err=True)
 
 
 def _number(word: str) -> float:
@@ -230,7 +232,7 @@ def create(
         print_json({**facts, "problem_hash": made.record.problem_hash})
         return
     options = again(made, storage)
-    typer.echo(
+    say(
         f"created {shown(made.name)} in {shown(facts['storage'])}: {many(made.mdp.horizon, 'step')}, "
         f"{many(made.mdp.n_arcs, 'option')}; the answer may be {made.epsilon:g} from the best, "
         f"wrong with probability {made.delta:g} at most\n"
@@ -255,9 +257,9 @@ def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) ->
         print_json({"studies": found})
         return
     for row in found:
-        typer.echo(f"{shown(row['name'])}: {many(row['trials'], 'trial')}, created {moment(row['created'])}")
+        say(f"{shown(row['name'])}: {many(row['trials'], 'trial')}, created {moment(row['created'])}")
     if not found:
-        typer.echo("no studies here; surepath study create makes one")
+        say("no studies here; surepath study create makes one")
 
 
 TIME_KEYS = ("created", "asked", "told", "lease_until")
@@ -278,7 +280,8 @@ def show(
         return
     for key, value in facts.items():
         if value not in (None, "", [], {}):
-            typer.echo(f"{key.replace('_', ' ')}: {_fact_in_words(key, value)}")
+            words = _fact_in_words(key, value)
+            say(f"{key.replace('_', ' ')}:{'' if words.startswith(chr(10)) else ' '}{words}")
 
 
 def _frozen(found: Any) -> dict[str, Any]:
@@ -430,9 +433,9 @@ def _print_run(found: Any, runner: Any, as_json: bool) -> None:
         note(runner.out_of_budget)
     lost = f", {runner.failed:,} failed: {shown(runner.last_failure)}" if runner.failed else ""
     already = ", as the study was done already" if now.done and not runner.recorded else ""
-    typer.echo(f"{many(runner.recorded, 'trial')} run now{already}{lost}\n{status_in_words(now)}")
+    say(f"{many(runner.recorded, 'trial')} run now{already}{lost}\n{status_in_words(now)}")
     if forecast is not None:
-        typer.echo(f"forecast: {forecast}")
+        say(f"forecast: {forecast}")
 
 
 @study.command("reference")
@@ -453,7 +456,7 @@ def reference(
     if as_json:
         print_json({"plan": found.mdp.plan(path), "cases": len(found._cases.names)})
         return
-    typer.echo(f"played {shown_plan(found.mdp.plan(path))} on {many(len(found._cases.names), 'case')}")
+    say(f"played {shown_plan(found.mdp.plan(path))} on {many(len(found._cases.names), 'case')}")
 
 
 @study.command("status")
@@ -489,7 +492,7 @@ def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast
                 lines = [status_in_words(now, brief=watch and not now.done)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
-                typer.echo("\n".join(lines))
+                say("\n".join(lines))
         if not watch or now.done:
             return
         time.sleep(every)
@@ -512,7 +515,7 @@ def tighten(
         return
     proven = found.done and isfinite(found.certified_gap)
     state = "proven already" if proven else gap_in_words(found.certified_gap, found.epsilon)
-    typer.echo(f"epsilon is {found.epsilon:g} now; {state}")
+    say(f"epsilon is {found.epsilon:g} now; {state}")
 
 
 @study.command("certificate")
@@ -534,7 +537,7 @@ def certificate(
     if as_json:
         print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
         return
-    typer.echo(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
+    say(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
 
 
 @study.command("report")
@@ -553,7 +556,7 @@ def report(
     if as_json:
         print_json({"written": str(out)})
         return
-    typer.echo(f"wrote {shown(out)}")
+    say(f"wrote {shown(out)}")
 
 
 @study.command("export")
@@ -570,7 +573,7 @@ def export(
     if as_json:
         print_json({"written": str(path), "trials": trials})
         return
-    typer.echo(f"wrote {shown(path)}: {many(trials, 'trial')}")
+    say(f"wrote {shown(path)}: {many(trials, 'trial')}")
 
 
 @study.command("restore")
@@ -587,7 +590,7 @@ def restore(
     if as_json:
         print_json({"name": made.name, "trials": len(made), "digest": made.digest})
         return
-    typer.echo(f"restored {shown(made.name)}: {many(len(made), 'trial')}")
+    say(f"restored {shown(made.name)}: {many(len(made), 'trial')}")
 
 
 @study.command("copy")
@@ -608,8 +611,8 @@ def copy(
         kept = json.loads(made.record.settings).get("dependence")
         print_json({"name": made.name, "trials": len(made), "dependence": kept})
         return
-    typer.echo(f"copied {many(len(made), 'trial')} to {shown(made.name)}")
-    typer.echo(gap_in_words(made.certified_gap, made.epsilon))
+    say(f"copied {many(len(made), 'trial')} to {shown(made.name)}")
+    say(gap_in_words(made.certified_gap, made.epsilon))
 
 
 @study.command("delete")
@@ -636,7 +639,7 @@ def delete(
     if as_json:
         print_json({"deleted": found.name, "trials": trials, "written": None if keep is None else str(keep)})
         return
-    typer.echo(f"deleted {shown(found.name)}" + ("" if keep is None else f"; its log is in {shown(keep)}"))
+    say(f"deleted {shown(found.name)}" + ("" if keep is None else f"; its log is in {shown(keep)}"))
 
 
 def _agreed(name: str, trials: int, keep: Path | None) -> bool:
@@ -675,16 +678,16 @@ def verify(
     if as_json:
         print_json({"certificate": str(certificate), **verdict.to_dict()})
     else:
-        typer.echo(f"{verdict.answer}: {_headline(verdict)}")
+        say(f"{verdict.answer}: {_headline(verdict)}")
         if verdict.holds or verdict.answer == "in doubt":
             content = read(certificate)
             for line in (content["statement"], *(f"assuming: {line}" for line in content["assumptions"])):
-                typer.echo(shown(line))
+                say(shown(line))
             for advice in dict.fromkeys(found["advice"] for found in content["warnings"]):
-                typer.echo(f"what to do: {shown(advice)}")
+                say(f"what to do: {shown(advice)}")
         said = verdict.differences[1:] if verdict.answer == "in doubt" else verdict.differences
         for line in (*said, *verdict.notes):
-            typer.echo(f"- {shown(line)}")
+            say(f"- {shown(line)}")
     if not verdict.holds:
         raise typer.Exit(1)
 
@@ -741,7 +744,7 @@ def serve(
             found = {"read_token": access.read_token, "write_token": access.write_token} if access.generated else {}
             print_json({"address": address, **found})
         else:
-            typer.echo("\n".join(page_links(address, access)))
+            say("\n".join(page_links(address, access)))
 
     options: dict[str, Any] = {"tokens": tokens, "root_path": root_path, "proxy": proxy, "processes": processes}
     run(storage, host, port, read_token, write_token, started, **options, log_level=log_level)

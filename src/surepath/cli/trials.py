@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import many, shown
-from surepath.cli.main import AsJson, app, print_json, refuse_existing
+from surepath.cli.main import AsJson, app, print_json, refuse_existing, say
 from surepath.cli.problem import open_problem
 from surepath.cli.study import (
     DEFAULT_STORAGE,
@@ -95,10 +95,10 @@ def ask(
     if sheet is None:
         for trial in trials:
             on = f" on case {shown(trial.case)}" if trial.case else ""
-            typer.echo(f"trial {trial.number}: {shown_plan(trial.plan)}{on}")
+            say(f"trial {trial.number}: {shown_plan(trial.plan)}{on}")
     else:
         numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
-        typer.echo(
+        say(
             f"wrote {shown(sheet)}: {numbers}; fill in the scores (failed where a step failed), then\n"
             f"  surepath study tell {shown(shlex.quote(str(sheet)))}{again(found, storage)}"
         )
@@ -179,7 +179,7 @@ def _one(found: Any, storage: str, number: int, rewards: Any, told: dict[str, An
         print_json(facts if kept is None else {**facts, "kept_as": kept.number})
         return
     place = "" if kept is None else f" (trial {kept.number} of the log)"
-    typer.echo(f"trial {number}: {ANSWERS[answer]}{place}{_end(found, storage)}")
+    say(f"trial {number}: {ANSWERS[answer]}{place}{_end(found, storage)}")
 
 
 def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
@@ -215,7 +215,7 @@ def _sheet(found: Any, storage: str, path: Path, as_json: bool) -> None:
         parts[-1] += f" ({_some([row.number for row in late_rows(found, late)])})"
     if sheet.empty:
         parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
-    typer.echo(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
+    say(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
     if not sheet.plans:
         wanted = ", ".join(map(shown, plan_columns(found.mdp)))
         note(
@@ -257,12 +257,12 @@ def fail(
         print_json({"number": number, "answer": answer})
         return
     if answer == "repeated":
-        typer.echo(f"trial {number}: {trial_row(found, number).state} before, nothing changed")
+        say(f"trial {number}: {trial_row(found, number).state} before, nothing changed")
         return
     kept = f", its first {len(values)} scores are kept" if values and len(values) > 1 else ""
     kept = ", its first score is kept" if values and len(values) == 1 else kept
     late = f"; {ANSWERS['late']}" if answer == "late" else ""
-    typer.echo(f"trial {number}: failed{kept}{late}")
+    say(f"trial {number}: failed{kept}{late}")
 
 
 @study.command("cancel")
@@ -285,7 +285,7 @@ def cancel(
         print_json({"states": states})
         return
     for number, state in states.items():
-        typer.echo(f"trial {number}: {state}" + ("" if state == "cancelled" else ", and stays so"))
+        say(f"trial {number}: {state}" + ("" if state == "cancelled" else ", and stays so"))
 
 
 @study.command("enqueue")
@@ -303,7 +303,7 @@ def enqueue(
     if as_json:
         print_json({"plan": named})
         return
-    typer.echo(f"queued {shown_plan(named)}")
+    say(f"queued {shown_plan(named)}")
 
 
 @study.command("exclude")
@@ -320,7 +320,7 @@ def exclude(
     if as_json:
         print_json({"excluded": out})
         return
-    typer.echo(f"excluded {shown_plan(out)}")
+    say(f"excluded {shown_plan(out)}")
 
 
 ASSUMPTION = (
@@ -349,11 +349,11 @@ def import_log(
         print_json({**count._asdict(), "assumption": ASSUMPTION})
         return
     if not count.imported and count.repeated:
-        typer.echo(f"{shown(path.name)} was imported before; nothing changed")
+        say(f"{shown(path.name)} was imported before; nothing changed")
         return
     rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
     rest += f"; {count.failed:,} failed at the first step and hold no score" if count.failed else ""
-    typer.echo(f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}")
+    say(f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}")
 
 
 @app.command()
@@ -429,7 +429,7 @@ def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bo
             words = (
                 f"{shown(sheet)} has the scores of the first {many(finished, 'trial')}; the others are to be filled in"
             )
-            typer.echo(words, err=True)
+            say(words, err=True)
         raise
     write_text(sheet, "".join(lines))
 
@@ -438,7 +438,7 @@ def _tell_written(sheet: Path, problem: str, count: int, as_json: bool) -> None:
     if as_json:
         print_json({"written": str(sheet), "trials": count})
         return
-    typer.echo(
+    say(
         f"wrote {shown(sheet)} with {count:,} trials; play them in this order, fill in the scores, and call\n"
         f"  {shown(f'surepath pilot {problem} --csv {sheet}')}"
     )
