@@ -86,12 +86,3 @@ def test_the_top_modules_import_no_part() -> None:
 def test_every_folder_has_its_place() -> None:
     folders = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
     assert folders <= set(ALLOWED)
-
-
-def test_the_test_sees_a_wrong_import() -> None:
-    assert broken("learners", {"surepath.theory.gaps", "surepath.model.mdp", "surepath.errors.PathError"}) == [
-        "surepath.theory.gaps"
-    ]
-    assert broken("verify", {"surepath.learners.watch.Watch", "surepath.model.mdp", "surepath._checks.LARGEST"}) == [
-        "surepath.learners.watch.Watch"
-    ]

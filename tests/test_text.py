@@ -10,17 +10,7 @@ from hypothesis import strategies as st
 
 from surepath._text import safe_json, shown
 
-NASTY = [
-    "\x1b[2J",
-    "\x9b31m",
-    "a\nb",
-    "\x7f",
-    "\u202ea",
-    "\u2066x",
-    "\ud800",
-    "\u2028",
-    "\0",
-]
+NASTY = ["\x1b[2J", "\x9b31m", "a\nb", "\x7f", "\u202ea", "\u2066x", "\ud800", "\u2028", "\0"]
 
 
 @pytest.mark.parametrize("text", NASTY)

@@ -60,7 +60,7 @@ def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
         value: A number, an array, a Series, or lists of numbers.
         booleans: Take True and False as 1 and 0, as for a score that says pass or fail.
     """
-    refuse_masks(value)
+    refuse_masks(value, booleans=booleans)
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, OverflowError) as cause:
@@ -70,8 +70,6 @@ def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
         return _each(array, booleans)
     if (kind == "b" and not booleans) or kind not in "fiub":
         raise NotNumbersError(_KINDS.get(kind, str(array.dtype)))
-    if array.size and not isinstance(value, np.ndarray) and kind != "b" and not booleans:
-        _refuse_booleans(value)
     with np.errstate(over="ignore"):  # a long double may overflow; infinite is then what callers refuse
         return np.array(array, dtype=np.float64)
 
@@ -97,29 +95,21 @@ def shortened(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def refuse_masks(value: Any, depth: int = 0) -> None:
-    """Refuse values behind a mask, which are no values; np.asarray would uncover them."""
+def refuse_masks(value: Any, depth: int = 0, *, booleans: bool = True) -> None:
+    """Refuse values behind a mask, which np.asarray would uncover, and where asked True among numbers of a list."""
     if isinstance(value, np.ma.MaskedArray):
         hidden = np.flatnonzero(np.ma.getmaskarray(value).reshape(len(value) if value.ndim else 1, -1).any(axis=1))
         if hidden.size:
             raise NotNumbersError("values hidden by a mask", int(hidden[0]))
     elif isinstance(value, (list, tuple)) and depth < _DEPTH:
         for place, item in enumerate(value):
+            if not booleans and is_boolean(item):
+                raise NotNumbersError(shortened(item), place)
             if isinstance(item, (np.ma.MaskedArray, list, tuple)):
                 try:
-                    refuse_masks(item, depth + 1)
+                    refuse_masks(item, depth + 1, booleans=booleans)
                 except NotNumbersError as error:
                     raise NotNumbersError(str(error), place) from None
-
-
-def _refuse_booleans(value: Any, depth: int = 0) -> None:
-    """Refuse lists that mix True with numbers: NumPy makes numbers of them."""
-    if isinstance(value, (list, tuple)) and depth < _DEPTH:
-        for place, item in enumerate(value):
-            if is_boolean(item):
-                raise NotNumbersError(shortened(item), place)
-            if isinstance(item, (list, tuple)):
-                _refuse_booleans(item, depth + 1)
 
 
 def _each(array: AnyArray, booleans: bool) -> FloatArray:
@@ -304,12 +294,10 @@ def per_arc(what: str, value: ArrayLike, n_arcs: int, *, error: type[SurepathErr
         array = np.full(n_arcs, float(array))
     if array.shape != (n_arcs,):
         raise error(f"{what} must be a number, or {n_arcs} numbers, {_EACH}; got shape {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array))
+    bad = np.flatnonzero(~(np.abs(array) <= LARGEST))
     if bad.size:
-        raise error(f"{what} must be finite; at place {bad[0]} it is {array[bad[0]]}")
-    bad = np.flatnonzero(np.abs(array) > LARGEST)
-    if bad.size:
-        raise error(f"{what} must lie within {LARGEST:g} of 0; at place {bad[0]} it is {array[bad[0]]:g}")
+        law = f"lie within {LARGEST:g} of 0" if np.isfinite(array[bad[0]]) else "be finite"
+        raise error(f"{what} must {law}; at place {bad[0]} it is {array[bad[0]]:g}")
     return np.ascontiguousarray(array.copy())
 
 

@@ -112,16 +112,12 @@ def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
     [
         ({}, {}, "steps must be a mapping {step: options} with at least one step, not {}"),
         (["a"], {}, "steps must be a mapping {step: options} with at least one step, not ['a']"),
-        ({"": ["x"]}, {}, "the name of a step must be text and not empty, not ''"),
         ({1: ["x"]}, {}, "the name of a step must be text and not empty, not 1"),
         ({"a": "xy"}, {}, "step 'a' needs a list of at least one option, not 'xy'"),
-        ({"a": []}, {}, "step 'a' needs a list of at least one option, not []"),
         ({"a": ["x", None]}, {}, "an option of step 'a' must be text or a number, not None"),
-        ({"a": ["x", ""]}, {}, "an option of step 'a' must be text or a number, not ''"),
         ({"a": [1, "1"]}, {}, "step 'a' has the option '1' twice"),
         ({"a": [0.5, float("nan")]}, {}, "an option of step 'a' must be finite, not nan"),
         ({"a": ["x"]}, {"depends": "previus"}, "depends 'previus' is not known (did you mean \"previous\"?)"),
-        ({"a": ["x"]}, {"depends": ["a"]}, 'depends [\'a\'] is not known (valid: "previous", "none")'),
         (RAG, {"depends": {"anser": ["model"]}}, "depends names no step 'anser' (did you mean \"answer\"?)"),
         (RAG, {"depends": {"answer": ["modle"]}}, "step 'answer' depends on no step 'modle' (did you mean \"model\"?)"),
         (
@@ -129,15 +125,10 @@ def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
             {"depends": {"chunk": ["model"]}},
             "step 'chunk' cannot depend on 'model', which does not come before it",
         ),
-        (RAG, {"depends": {"chunk": ["chunk"]}}, "the order is chunk > retriever > model > answer"),
         (RAG, {"depends": {"answer": 3}}, "depends of step 'answer' must be a list of earlier steps, not 3"),
         (RAG, {"sigma": {"chunk": 1, "modle": 1}}, "sigma names no step 'modle' (did you mean \"model\"?)"),
         (RAG, {"sigma": {"chunk": 1}}, "sigma lacks step 'retriever'; give every step one, or one number for all"),
-        (RAG, {"sigma": -1}, "sigma must be 0 or more, not -1"),
-        (RAG, {"sigma": [0.1, 0.2]}, "sigma must be a number, or 14 numbers, one for each option in each state; got"),
         (RAG, {"sigma": {"chunk": 1}, "scores": "end"}, 'with scores="end" sigma is one number: the noise of the one'),
-        (RAG, {"reward_range": (1, 0)}, "the lowest score must not exceed the highest, but 1 > 0"),
-        (RAG, {"direction": "up"}, "direction 'up' is not known"),
         (RAG, {"structure": "additive"}, 'structure="additive" is for scores="end" or a list of some steps'),
         (RAG, {"structure": "tree", "scores": "end"}, "structure 'tree' is not known (valid: \"additive\")"),
         (RAG, {"structure": "additive", "scores": list(RAG)[:1]}, "must be scored"),
@@ -179,7 +170,6 @@ def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
         mdp = MDP.from_steps(fewer, {"s16": list(fewer)[:16]}, sigma=1)
     assert seen[0].filename == __file__
     assert mdp.n_arcs == 262_142
-    assert isinstance(SettingError("x"), SurepathError)
 
 
 @pytest.mark.parametrize("costs", [None, {"s0": 1.0}])
@@ -214,8 +204,6 @@ def test_one_score_at_the_end_makes_every_plan_an_option() -> None:
     assert learner.sums.tolist() == [0, 0.5, 0, 0]
     with pytest.raises(RewardError, match=r"must be one number, one per (stage|step), or fewer; got 2"):
         learner.tell([0], [1.0, 2.0])
-    with pytest.raises(ProblemError, match="these steps make 65,536 plans; at most 20,000 are taken"):
-        MDP.from_steps({str(i): ["1", "2", "3", "4"] for i in range(8)}, scores="end")
 
 
 @pytest.mark.parametrize("more", [{"sigma": 0.1}, {"reward_range": (0, 1)}, {"sigma": 0.1, "reward_range": (0, 1)}])
