@@ -97,7 +97,7 @@ def test_noisy_scores_declared_exact_prove_nothing_without_doubt(caplog: pytest.
     assert status_in_words(status, brief=True).endswith("in doubt")
     assert "in doubt" in html_page(status)
     assert verify(study.certificate()).answer == "in doubt"
-    assert sentence(study.mdp, study.learner, 9, study.certified_gap).startswith("In doubt")
+    assert sentence(study.mdp, study.learner, status).startswith("In doubt")
 
 
 def test_a_gap_that_the_ranges_alone_allow_is_no_proof() -> None:

@@ -189,7 +189,7 @@ def test_log_lines_are_limited_in_rate_and_counted(caplog: pytest.LogCaptureFixt
 
 # Database away --------------------------------------------------------------------------------------------------------
 
-NEED_IT = ["studies", "status", "graph", "gap", "trials", "trials/1", "explain", "forecast", "export", "certificate"]
+NEED_IT = ["studies", "status", "graph", "gap", "trials", "explain", "forecast", "export", "certificate"]
 
 
 @pytest.mark.parametrize("how", ["stopped", "hanging"])

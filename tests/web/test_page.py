@@ -341,6 +341,10 @@ APART = """() => {
 }"""
 
 
+CUT = """() => [...document.querySelectorAll('.cell .value, dd, td, th, .ends span')]
+  .filter((one) => one.clientWidth && one.scrollWidth > one.clientWidth + 1).map((one) => one.outerHTML.slice(0, 99))"""
+
+
 @pytest.mark.parametrize("width", [1280, 768, 390])
 def test_fifty_steps_fit_at_every_width(site: Site, browser: Any, place: str, width: int) -> None:
     steps = {f"step number {i}": ["a rather long option", "b", "c", "d"] for i in range(50)}
@@ -356,6 +360,7 @@ def test_fifty_steps_fit_at_every_width(site: Site, browser: Any, place: str, wi
         assert page.evaluate("document.documentElement.scrollHeight") < 9_000
         assert page.locator(".planned tbody tr").count() == 50  # the plan is always whole
         assert page.evaluate(APART)
+        assert page.evaluate(CUT) == []
         page.locator(".heat .cell.plan").first.click()
         page.wait_for_selector(".histogram")
         assert "standard deviation" in text(page, ".chosen")

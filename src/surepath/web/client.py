@@ -28,7 +28,7 @@ from surepath._text import hidden
 from surepath.errors import RewardError, SettingError, StorageError, StudyError, SurepathError
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
-from surepath.model.paths import Plan, option_arcs
+from surepath.model.paths import option_arcs
 from surepath.study.creation import Options, this_worker
 from surepath.study.status import Status
 from surepath.study.telling import past_result
@@ -67,6 +67,11 @@ def connect(
     if not found:
         raise SettingError('give the token of the server, or the link that it prints ("http://.../#token=...")')
     return RemoteStudy(url, found, named.get("study") if study is None else study, patience=patience)
+
+
+def _of_status(read: Callable[[Status], Any], about: str) -> Any:
+    """Make a property that asks the server for the status, and returns one thing of it."""
+    return property(lambda study: read(study.status()), doc=about)
 
 
 class RemoteStudy:
@@ -180,50 +185,15 @@ class RemoteStudy:
 
         watch(cast(Any, self), every)
 
-    @property
-    def digest(self) -> str:
-        """Return the hash over what is frozen and the settled prefix of the log, in order; see Study.digest."""
-        return self.status().digest
-
-    @property
-    def done(self) -> bool:
-        """Return whether the answer is proven."""
-        return self.status().done
-
-    @property
-    def best_path(self) -> IntArray:
-        """Return the current plan, as arcs."""
-        return np.array(self.status().best_path, dtype=np.int64)
-
-    @property
-    def best_plan(self) -> Plan:
-        """Return the current plan, {step: option}."""
-        return self.status().best_plan
-
-    @property
-    def certified_gap(self) -> float:
-        """Return a proven bound on how far best_plan is from the best; infinite while nothing is proven."""
-        return self.status().certified_gap
-
-    @property
-    def epsilon(self) -> float:
-        """Return how far from the best the answer may be."""
-        return self.status().epsilon
-
-    @property
-    def delta(self) -> float:
-        """Return the allowed probability of a wrong answer."""
-        return self.status().delta
-
-    @property
-    def evidence_trials(self) -> int:
-        """Return the number of trials whose rewards are part of the proof."""
-        return self.status().evidence
-
-    @property
-    def spent(self) -> float | None:
-        """Return what the trials have cost so far; None where no option has a cost."""
-        return self.status().spent
+    digest = _of_status(lambda now: now.digest, "The hash over what is frozen and the settled prefix of the log.")
+    done = _of_status(lambda now: now.done, "Whether the answer is proven.")
+    best_path = _of_status(lambda now: np.array(now.best_path, dtype=np.int64), "The current plan, as arcs.")
+    best_plan = _of_status(lambda now: now.best_plan, "The current plan, {step: option}.")
+    certified_gap = _of_status(lambda now: now.certified_gap, "How far best_plan is from the best at most, proven.")
+    epsilon = _of_status(lambda now: now.epsilon, "How far from the best the answer may be.")
+    delta = _of_status(lambda now: now.delta, "The allowed probability of a wrong answer.")
+    evidence_trials = _of_status(lambda now: now.evidence, "The number of trials whose rewards are part of the proof.")
+    spent = _of_status(lambda now: now.spent, "What the trials have cost so far; None where no option has a cost.")
 
     def __len__(self) -> int:
         """Count the trials assigned, imported or reported late."""

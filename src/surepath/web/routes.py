@@ -33,7 +33,7 @@ from surepath.study.study import Study, Wanted
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED, Trial
 from surepath.web.access import READ, WRITE, Access
-from surepath.web.live import MOST_STREAMS, BusyError, NotFound, Opened, OpenStudies, Watchers, drawn
+from surepath.web.live import MOST_STREAMS, BusyError, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
     arc_values,
     chosen_arcs,
@@ -43,7 +43,6 @@ from surepath.web.views import (
     pace_of,
     page_status,
     scores_of,
-    trial,
     trials_asked,
     trials_page,
 )
@@ -370,16 +369,6 @@ def trials(
         if request is not None:
             return trials_asked(still, log, request)
         return trials_page(still, still._fold, log, before, limit, state, text, sort)
-
-
-@reading.get("/trials/{number}")
-def one_trial(at: Chosen, number: Number) -> Any:
-    """Return one trial."""
-    with at.study.storage.reading(at.study.name) as log:
-        row = log.trial(number)
-    if row is None:
-        raise NotFound(f"there is no trial {number}")
-    return plain(trial(at.study.mdp, row))
 
 
 @reading.get("/scores")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any
 
@@ -18,7 +18,7 @@ from surepath.model.paths import in_words, plan_in_words, step_names
 from surepath.plots.studies import differences, shown_widths
 from surepath.study.fold import Fold
 from surepath.study.rounds import round_facts, round_in_words
-from surepath.study.status import status_of
+from surepath.study.status import Status, status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.tables import trials
@@ -54,8 +54,8 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
         "options": mdp.n_arcs,
         "plans_log": mdp.log_paths,
         "ruled_out": int((~learner.active).sum()),
-        "sentence": sentence(mdp, learner, now.settled, now.certified_gap, now.ahead),
-        "warnings": warnings(mdp, fold),
+        "sentence": sentence(mdp, learner, now),
+        "warnings": warnings(mdp, fold, now.findings),
         "notes": notes(fold),
     }
     record = now.as_dict()
@@ -84,10 +84,11 @@ def plan_rows(mdp: MDP, learner: Any, path: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def sentence(mdp: MDP, learner: Any, settled: int, gap: float, ahead: int = 0) -> str:
-    """Return one sentence that states what is proven right now; `ahead` results wait for an earlier trial."""
+def sentence(mdp: MDP, learner: Any, now: Status) -> str:
+    """Return one sentence that states what is proven right now."""
+    settled, gap, ahead = now.settled, now.certified_gap, now.ahead
     sure, proven = f"with probability at least {1 - learner.delta:.6g}", "Proven"
-    if learner.findings():
+    if now.findings:
         sure += ", if what was declared of the scores holds; they contradict it"
         proven = "In doubt"
     trials = many(settled, "trial")
@@ -111,13 +112,12 @@ def sentence(mdp: MDP, learner: Any, settled: int, gap: float, ahead: int = 0) -
     return f"{proven} so far, after {trials}: {what}, {sure}. Asked for: {learner.epsilon:g}."
 
 
-def warnings(mdp: MDP, fold: Fold) -> list[str]:
+def warnings(mdp: MDP, fold: Fold, findings: Sequence[str]) -> list[str]:
     """List what needs somebody's attention: scores that contradict what was declared, options that keep failing."""
     learner: Any = fold.view
-    messages = [finding.message for finding in sorted(learner.findings(), key=lambda one: one.p_value)]
-    found = messages[:MOST_FINDINGS_SHOWN]
-    if len(messages) > MOST_FINDINGS_SHOWN:
-        found.append(f"and {many(len(messages) - MOST_FINDINGS_SHOWN, 'more finding')}")
+    found = list(findings[:MOST_FINDINGS_SHOWN])
+    if len(findings) > MOST_FINDINGS_SHOWN:
+        found.append(f"and {many(len(findings) - MOST_FINDINGS_SHOWN, 'more finding')}")
     failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     for arc in failing[:5].tolist():
         stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1

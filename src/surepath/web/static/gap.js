@@ -188,7 +188,7 @@ export class Pace {
     const x = (time) => LEFT + ((time - first) / (last - first)) * (width - LEFT - RIGHT);
     set(box, chart("results", points.map(([time, results]) => [x(time), results]), width, count),
       paid.length > 1 ? chart("spent", paid.map(([time, , sum]) => [x(time), sum]), width, number) : null,
-      h("p", { class: "ends when" }, h("span", {}, clock(first)), h("span", {}, clock(last))),
+      h("p", { class: "ends when" }, h("span", {}, clock(first)), h("span", {}, clock(last).replace(clock(first).slice(0, 11), ""))),
       h("p", { class: "muted" }, paceInWords(points, spent)));
   }
 

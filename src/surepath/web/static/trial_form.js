@@ -25,7 +25,7 @@ export class TrialForm {
     }) }, "Ask for the next trial");
     this.free = true;
     if (this.over) set(this.place, h("p", { class: "muted" }, "What was asked for is proven: there is nothing left to run. study.tighten() goes on to a smaller epsilon."));
-    else set(this.place, h("p", { class: "muted" }, "surepath chooses the plan from which most is learned. Run it, then type in the score of each step."), button);
+    else set(this.place, h("p", { class: "muted" }, "surepath chooses the plan from which most is learned. Run it, then type in its scores."), button);
   }
 
   rest(over) {

@@ -8,7 +8,7 @@ const STATES = ["running", "complete", "partial", "failed", "expired", "cancelle
 const LIMIT = 25;
 
 const LONG = 12; // steps beyond which a row shows only where a plan differs from the current one
-const narrow = () => matchMedia("(max-width: 760px)").matches;
+const narrow = () => matchMedia("(max-width: 900px)").matches;
 
 export class Trials {
   constructor(name, report) {

@@ -23,7 +23,7 @@ export function plural(value, one, many = `${one}s`) {
 
 export function span(seconds) {
   const past = Math.abs(seconds);
-  if (past < 90) return `${Math.round(past)} s`;
+  if (past < 90) return `${number(past, past < 9.5 ? 1 : 2)} s`;
   if (past < 5400) return `${Math.round(past / 60)} min`;
   if (past < 129600) return `${Math.round(past / 3600)} h`;
   return `${Math.round(past / 86400)} d`;
