@@ -105,7 +105,7 @@ def main() -> None:
     spec = spec_of()
     alone, one = (min(measure() for _ in range(5)) for measure in (lambda: bare(spec), lambda: timed(spec, 1)))
     many = timed(spec, cores)
-    apart = timed(spec_of(learners=[{**BPI, "share": False}]), 1)
+    apart = sum(timed(spec_of(learners=[BPI], epsilons_per_gap=[e]), 1) for e in SWEEP["epsilons_per_gap"])
     shared = timed(spec_of(learners=[BPI]), 1)
     line("an experiment of 800 runs over bare simulate, one thread", one / alone, "x", ".2f")
     line(f"one thread over {cores}", one / many, "x", ".2f")

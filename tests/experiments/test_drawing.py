@@ -23,7 +23,7 @@ from surepath.experiments.drawing import (
     picture_bytes,
     picture_file,
 )
-from surepath.experiments.report import report_data, write_report
+from surepath.experiments.report import report_of, write_report
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare
@@ -155,9 +155,11 @@ def test_a_comparison_is_a_ratio_over_paired_runs() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "c"]
     with pytest.raises(SettingError, match="no learner of this experiment is called 'd'"):
         plots.comparison_data(rows, "d")
-    assert plots.draw_comparison(plots.comparison_data(rows, learners=["a"])).axes[0].texts[0].get_text() == (
-        "nothing to compare"
-    )
+    (first, second), line = figure.axes[0].get_lines()[1:3], figure.axes[0].get_lines()[0]
+    assert (first.get_ydata().tolist(), second.get_ydata().tolist()) == ([0.5], [pytest.approx(8 / 15)])
+    assert list(line.get_ydata()) == [1.0, 1.0]
+    with pytest.raises(SettingError, match="there is nothing to draw"):
+        plots.draw_comparison(plots.comparison_data(rows, learners=["a"]))
 
 
 def test_results_of_simulate_and_folders_are_read_alike(tmp_path: Path) -> None:
@@ -204,10 +206,10 @@ def test_the_page_needs_no_other_file_and_escapes(folder: Path, tmp_path: Path) 
 
 
 def test_the_numbers_are_those_of_the_rows(folder: Path) -> None:
-    made = report_data(folder, "max-diameter")
+    made = report_of(folder, "max-diameter")
     assert made.rates["runs"].to_list() == [10] * 4
     assert made.comparison.filter(made.comparison["learner"] == "max-diameter")["ratio"].to_list() == [1.0] * 4
-    assert made.settings["max-diameter"]["sampling"] == "max-diameter"
+    assert "&quot;sampling&quot;: &quot;max-diameter&quot;" in made.html
     assert len(made.findings) == 2
     assert made.findings[1].startswith("max-diameter, delta 0.1: 0 wrong of 10 runs at worst (95 % interval 0.00% to")
     assert made.findings[1].endswith("within what delta allows")

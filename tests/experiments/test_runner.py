@@ -194,9 +194,3 @@ def test_ctrl_c_does_not_wait_for_a_long_run(tmp_path: Path) -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "go on with --resume" in said
-
-
-def test_workers_and_pieces_change_nothing(tmp_path: Path) -> None:
-    run(Spec.from_dict(small()), tmp_path / "a", workers=1)
-    run(Spec.from_dict(small(chunk=3)), tmp_path / "b", workers=3)
-    assert read(tmp_path / "a").equals(read(tmp_path / "b"))

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, Uniform, WholePlan, families, simulate
+from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, WholePlan, families, simulate
 from surepath.errors import PathError, RewardError, SettingError, StoppedError
 from surepath.learners.base import build
-from surepath.simulation.simulate import draw_reward
 from tests.learners.answers import answers
 from tests.learners.worlds import random_mdp, with_known
+from tests.naive.draws import draw_reward
 
 pytestmark = pytest.mark.pure
 
@@ -20,7 +20,7 @@ LEARNERS: list[tuple[Any, dict[str, Any]]] = [
     (EPRL, {}),
     (EPRL, {"sampling": "static-max-coverage"}),
     (EPRL, {"sampling": "max-diameter", "elimination": "both"}),
-    (EPRL, {"sampling": "coverage", "schedule": "geometric", "widths": "mixture"}),
+    (EPRL, {"sampling": "coverage", "schedule": "every-sa", "widths": "mixture"}),
     (EPRL, {"sampling": "max-diameter", "preset": "experiment"}),
     (EPRL, {"preset": "experiment"}),
     (BPIUCRL, {}),
@@ -87,7 +87,7 @@ def test_a_reward_outside_its_range_is_refused() -> None:
     assert learner.episodes == 0
 
 
-@pytest.mark.parametrize("cls", [EPRL, BPIUCRL, Uniform, WholePlan])
+@pytest.mark.parametrize("cls", [EPRL, BPIUCRL, WholePlan])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "message"),
     [
@@ -113,7 +113,6 @@ def test_bad_settings_are_refused(cls: Any, epsilon: Any, delta: Any, message: s
         ({"widths": "papr"}, '(did you mean "paper"?)'),
         ({"preset": "theroy"}, '(did you mean "theory"?)'),
         ({"prior": 0.0}, "prior must be positive, not 0"),
-        ({"growth": 1.0}, "growth must be above 1, not 1"),
         ({"sigma": -1.0}, "sigma must be 0 or more, not -1"),
         ({"stopping": "never"}, "stopping must be a rule of your own, or None, not 'never'"),
     ],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Challenger, Drawn, Gaussian, Instance, Uniform, WholePlan, families, simulate
+from surepath import BPIUCRL, EPRL, MDP, Challenger, Drawn, Gaussian, Instance, WholePlan, families, simulate
 from surepath.errors import RewardError, SettingError
 from surepath.learners.base import Learner
 from surepath.learners.watch import Watch
@@ -73,22 +73,6 @@ def test_nobody_writes_into_a_learner_through_its_visits() -> None:
         learner.visits[:] = 9
         learner.sums[:] = 9.0
         assert learner.visits.sum() == learner.sums.sum() == 0
-
-
-def test_uniform_draws_its_own_choices_in_stepped_runs() -> None:
-    played: list[list[int]] = []
-
-    def draw(arc: int, rng: np.random.Generator) -> float:
-        played[-1].append(arc)
-        return float(rng.standard_normal())
-
-    mdp = families.chain(steps=2, options=4, seed=1).mdp
-    instance = Instance(mdp, Drawn(draw, np.zeros(mdp.n_arcs), 1.0))
-    for run in range(3):
-        played.append([])
-        simulate({"name": "Uniform", "epsilon": 0.1, "delta": 0.1}, instance, 1, 0, budget=30, first_run=run)
-    assert played[0] != played[1] != played[2]
-    assert isinstance(Uniform(mdp, 0.1, 0.1, 1.0).fresh(0.2), Uniform)
 
 
 @pytest.mark.parametrize("scale", [1e-13, 1e6])

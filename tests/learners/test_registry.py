@@ -54,7 +54,7 @@ instances = [families.paper_random(seed=s) for s in (0, 1)]
 instances.append(Instance(instances[0].mdp, Bernoulli(instances[0].means)))
 for instance in instances:
     for spec in ({"name": "EPRL"}, {"name": "EPRL", "sampling": "static-max-coverage"}, {"name": "BPIUCRL"},
-                 {"name": "Uniform"}, {"name": "WholePlan"}, {"name": "EPRL", "preset": "experiment"}):
+                 {"name": "WholePlan"}, {"name": "EPRL", "preset": "experiment"}):
         spec = {"epsilon": 3.0, "delta": 0.1, "sigma": 1.0, **spec}
         simulate(spec, instance, runs=2, seed=0, epsilons=[3.0, 4.0])
         learner = build({**spec, "sigma": 1.0}, instance.mdp)

@@ -24,7 +24,6 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "recommendation": "optimistic",
             "preset": "theory",
             "prior": 20.0,
-            "growth": 1.1,
         },
     ),
     (
@@ -38,7 +37,6 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "recommendation": "cautious",
             "preset": "experiment",
             "prior": 20.0,
-            "growth": 1.1,
         },
     ),
     (
@@ -52,11 +50,9 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
             "recommendation": "optimistic",
             "preset": "text",
             "prior": 20.0,
-            "growth": 1.1,
         },
     ),
     ({"name": "BPIUCRL"}, {**COMMON, "elimination": "none", "widths": "paper", "preset": "theory", "prior": 20.0}),
-    ({"name": "Uniform", "seed": 3}, {**COMMON, "widths": "paper", "seed": 3, "prior": 20.0}),
     ({"name": "WholePlan"}, {**COMMON, "widths": "paper", "max_plans": 100_000, "prior": 20.0}),
     (
         {"name": "Challenger"},

@@ -20,8 +20,8 @@ from surepath.kernels.sweeps import reality_of
 from surepath.model.files import load_problem, parse_json_problem, problem_text, save_problem
 from surepath.model.paths import in_words
 from surepath.model.worlds import Law
-from surepath.simulation.simulate import draw_reward
 from tests.model.test_rewards import fill
+from tests.naive.draws import draw_reward
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 

@@ -14,7 +14,7 @@ from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel
 from surepath.kernels.sweeps import Reality, reality_of
 from surepath.model.worlds import Law
-from surepath.simulation.simulate import draw_reward
+from tests.naive.draws import draw_reward
 
 pytestmark = pytest.mark.pure
 

@@ -7,7 +7,7 @@ from math import inf, log
 import numpy as np
 
 from surepath.model.mdp import MDP
-from tests.naive.gaps import return_gaps, value_gaps
+from tests.naive.gaps import return_gaps
 
 
 def stages(mdp: MDP) -> list[list[int]]:
@@ -53,18 +53,3 @@ def coverage_visits(mdp: MDP, means: np.ndarray, sigma: float, epsilon: float, d
         extra = 8 * log(16 * sigma * horizon * confidence / d) if d < inf else 0.0
         found.append(32 * sigma**2 * horizon**2 / d**2 * (confidence + extra) + 2)
     return found
-
-
-def value_complexity(mdp: MDP, means: np.ndarray, epsilon: float) -> float:
-    """The measure of Wagenmaker et al."""
-    gap = value_gaps(mdp, means)
-    total = 0.0
-    for node in range(mdp.n_nodes):
-        arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
-        best = [e for e in arcs if gap[e] == 0]
-        for e in arcs:
-            own = gap[e]
-            if best == [e]:
-                own = min((gap[f] for f in arcs if gap[f] > 0), default=inf)
-            total += 1 / max(own, epsilon) ** 2
-    return total

@@ -22,7 +22,6 @@ class Choices:
     by_value: bool = False
     schedule: str = "every-episode"
     every: int = 1
-    growth: float = 1.1
     sequential: bool = False
     keep_last: bool = False
     wait: bool = False
@@ -47,7 +46,7 @@ class NaiveLearner:
         self.sums = np.zeros(mdp.n_arcs)
         self.active = np.ones(mdp.n_arcs, dtype=bool)
         self.started = self.active.copy()
-        self.t, self.k, self.next_time = 0, 1, 1
+        self.t, self.k = 0, 1
         self.stopped, self.reason, self.doubtful = False, "", False
 
     # Bounds ----------------------------------------------------------------------------------------------------
@@ -125,13 +124,8 @@ class NaiveLearner:
             return True
         if schedule == "every-sa":
             return self.t % self.choices.every == 0
-        if schedule == "end-of-period":
-            learned = self.active & ~self.mdp.is_known
-            return bool((self.n[learned] >= self.k).all())
-        if self.t < self.next_time:
-            return False
-        self.next_time = max(self.t + 1, math.ceil(self.t * self.choices.growth))
-        return True
+        learned = self.active & ~self.mdp.is_known
+        return bool((self.n[learned] >= self.k).all())
 
     def tell(self, path: np.ndarray, gains: np.ndarray) -> None:
         before = self.bounds()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Gaussian, Instance
 from surepath.errors import InfeasibleError, SettingError, SurepathError
 from surepath.theory import gaps, minimum_flow, policy_cover
-from surepath.theory.flows import FlowProblem, _proved
+from surepath.theory.flows import _proved
 from tests.naive.flows import largest_cut, least_episodes
 from tests.naive.gaps import return_gaps, returns, value_gaps
 from tests.strategies import arc_values, mdps
@@ -119,16 +119,15 @@ def test_cover_visits_all_arcs_with_as_many_paths_as_the_flow(mdp: MDP, seed: in
 
 def test_a_wrong_answer_is_caught() -> None:
     mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
-    problem = FlowProblem(mdp, np.ones(4, dtype=np.int64), None, whole=True)
     good = np.ones(4, dtype=np.int64)
     inside = np.array([True, False])
-    assert _proved(problem, good, inside).value == 2
+    assert _proved(mdp, good, None, good, inside).value == 2
     with pytest.raises(SurepathError, match="flow is not conserved; flow value 3 differs from cut value 2"):
-        _proved(problem, np.array([2, 1, 1, 1]), inside)
+        _proved(mdp, good, None, np.array([2, 1, 1, 1]), inside)
     with pytest.raises(SurepathError, match="a demand is not met"):
-        _proved(problem, np.array([2, 0, 1, 1]), inside)
+        _proved(mdp, good, None, np.array([2, 0, 1, 1]), inside)
     with pytest.raises(SurepathError, match="the cut does not hold the start"):
-        _proved(problem, good, np.array([False, True]))
+        _proved(mdp, good, None, good, np.array([False, True]))
 
 
 def test_messages() -> None:

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 @app.command()
 def simulate(
     problem: Annotated[str, typer.Argument(help="A problem file with means (.json, .csv) or the id of an instance.")],
-    learner: Annotated[
-        str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, WholePlan or Design.")
-    ] = "Challenger",
+    learner: Annotated[str, typer.Option(help="Challenger, EPRL, BPIUCRL, Peer, WholePlan or Design.")] = "Challenger",
     epsilon: Annotated[
         list[float] | None,
         typer.Option(help="How far from the best the answer may be; several times for several."),
@@ -214,13 +212,17 @@ ALL = "all"
 def reproduce(
     figure: Annotated[
         str,
-        typer.Argument(help="figure-1 to figure-4, by their numbers in the paper, or all."),
+        typer.Argument(
+            help="figure-1 to figure-4, by their numbers in the paper; figure-peers, figure-budget; or all."
+        ),
     ] = ALL,
     out: Annotated[Path, typer.Option("--out", help="Folder for pictures, data and report.")] = Path("reproduced"),
     preset: Annotated[
         str, typer.Option(help="theory (Algorithm 1), text (the experiments as written) or experiment (what ran).")
     ] = "experiment",
-    runs: Annotated[int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-4: 6).")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Runs per cell; default: the paper's, 10 (figure-4: 6, figure-budget: 20).")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(min=1, max=MOST_WORKERS, help="Threads; default: one per core.")
     ] = None,

@@ -33,9 +33,9 @@ COLOURS = {
     "Challenger": "#D55E00",
     "static-max-coverage": "#56B4E9",
     "WholePlan": "#009E73",
-    "Uniform": "#CC79A7",
     "design, fixed in advance": "#CC79A7",
 }
+MORE_COLOURS = ("#882255", "#117733", "#332288", "#999933", "#44AA99", "#AA4499", "#661100")  # of Tol, for the rest
 MARKERS = {"max-coverage": "o", "max-diameter": "s", "BPI-UCRL": "^", "Challenger": "D"}
 DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 GRID_COLOUR = "#dddddd"
@@ -55,7 +55,7 @@ def palette(labels: Iterable[str]) -> dict[str, str]:
     for name in names:
         if "bound" in name:
             found[name] = next((colour for learner, colour in COLOURS.items() if name.endswith(learner)), "black")
-    all_of_them = list(dict.fromkeys(COLOURS.values()))
+    all_of_them = [*dict.fromkeys(COLOURS.values()), *MORE_COLOURS]
     free = [colour for colour in all_of_them if colour not in found.values()] or all_of_them
     others = [name for name in names if name not in found]
     return {name: found.get(name) or free[others.index(name) % len(free)] for name in names}
@@ -320,6 +320,8 @@ def line_with_band(label: str, rows: polars.DataFrame, x: str, y: str) -> Series
 
 def draw_panels(panels: list[Panel], title: str = "", across: int = 1) -> Any:
     """Draw the first six panels, one column wide or, several across, two; returns a matplotlib figure."""
+    if not panels:
+        raise SettingError("there is nothing to draw: no runs are left, or none can be compared")
     drawn = panels[:MOST_PANELS]
     across = min(across, len(drawn))
     rows = -(-len(drawn) // across)
@@ -346,7 +348,7 @@ def draw_panels(panels: list[Panel], title: str = "", across: int = 1) -> Any:
 def _panel(axis: Any, panel: Panel, colours: dict[str, str], room: int) -> dict[str, Any]:
     """Draw one panel, its title in lines of so many letters; return a handle for the legend of each label."""
     style_axes(axis, panel.x_label, panel.y_label, panel.title)
-    axis.set_title(textwrap.fill(axis.get_title(), room))
+    axis.set_title(textwrap.fill(axis.get_title(), room), fontsize=TEXT, parse_math=False)
     if panel.x_log:
         axis.set_xscale("log")
     if panel.y_log:
@@ -391,6 +393,8 @@ def _series(axis: Any, series: Series, colour: str) -> Any:
         low, high = np.array(series.low, dtype=float), np.array(series.high, dtype=float)
         inside = np.isfinite(low) & np.isfinite(high) & (low > 0)
         low, high = np.where(inside, low, np.nan), np.where(inside, high, np.nan)
-        if inside.sum() > 1:
+        if len(x) > 1:
             axis.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+        else:
+            axis.vlines(x, low, high, color=colour, linewidth=1.3)
     return handle

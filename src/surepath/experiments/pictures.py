@@ -7,30 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from surepath._checks import suggest
 from surepath._optional import need
 from surepath.errors import SettingError
 from surepath.experiments.drawing import (
     AS_STEPS,
     DASHES,
-    FAINT,
-    INK,
-    MARKERS,
     MOST_PANELS,
-    SMALL_TEXT,
     Panel,
     Series,
-    below,
     draw_panels,
-    name_rows,
-    new_figure_of_rows,
-    palette,
-    plain_ticks,
     short,
     short_name,
-    style_axes,
 )
 from surepath.experiments.stats import compare
 from surepath.experiments.store import read
@@ -184,7 +172,13 @@ def draw_stopping(data: polars.DataFrame, column: str = "epsilon") -> Any:
 
 
 def _by_instance(
-    data: polars.DataFrame, x: str, y: str, series: Callable[[polars.DataFrame, int], Series], x_log: bool, y_log: bool
+    data: polars.DataFrame,
+    x: str,
+    y: str,
+    series: Callable[[polars.DataFrame, int], Series],
+    x_log: bool,
+    y_log: bool,
+    line_at: float | None = None,
 ) -> Any:
     """Draw each learner on a panel for each instance, with one legend.
 
@@ -193,6 +187,7 @@ def _by_instance(
         x, y: Names of the axes; the former at the last panel.
         series: Makes a series of the rows of one learner, given its place in the legend too.
         x_log, y_log: Whether an axis is logarithmic.
+        line_at: Height of a horizontal line.
     """
     labels = data["learner"].unique(maintain_order=True).to_list()
     parts = data.partition_by("instance", maintain_order=True)
@@ -204,6 +199,7 @@ def _by_instance(
             [series(own, labels.index(own["learner"][0])) for own in part.partition_by("learner", maintain_order=True)],
             x_log,
             y_log,
+            line_at,
         )
         for place, part in enumerate(parts, 1)
     ]
@@ -259,9 +255,8 @@ def draw_cost(data: polars.DataFrame, column: str = "epsilon") -> Any:
 
 COMPARISON_READING = (
     "Trials of each learner over those of the baseline on the same instance, with 95 % intervals over paired runs: "
-    "left of the line is cheaper. Hollow marks are bounds: runs of one side were cut by the budget."
+    "below the line is cheaper. Hollow marks are bounds: runs of one side were cut by the budget."
 )
-MOST_ROWS_DRAWN = 40
 
 
 def comparison_data(
@@ -312,57 +307,15 @@ def comparison_data(
 
 
 def draw_comparison(data: polars.DataFrame, column: str = "epsilon") -> Any:
-    """Draw a line of marks for each instance and epsilon, one mark a learner; returns a matplotlib figure."""
-    groups = data.select("instance", "epsilon").unique(maintain_order=True).rows()[:MOST_ROWS_DRAWN]
-    labels = data["learner"].unique(maintain_order=True).to_list()
-    base = data["baseline"][0] if data.height else "the baseline"
-    single = len({epsilon for _, epsilon in groups}) == 1
-    figure, places, heads = new_figure_of_rows([short_name(one) for one, _ in groups], headed=not single)
-    figure.set_figheight(figure.get_figheight() + 0.35)
-    axis = figure.add_subplot()
-    style_axes(axis, f"trials / trials of {short(base)}")
-    axis.set_xscale("log")
-    axis.axvline(1.0, color=INK, linewidth=0.8)
-    handles: dict[str, Any] = {}
-    colours = palette(labels)
-    for place, (instance, epsilon) in zip(places, groups):
-        part = data.filter((data["instance"] == instance) & (data["epsilon"] == epsilon))
-        for number, label in enumerate(labels):
-            own = part.filter(part["learner"] == label)
-            if own.is_empty():
-                continue
-            beside = 0.5 * ((number + 0.5) / len(labels) - 0.5)
-            handles.setdefault(label, _mark(axis, own.row(0, named=True), place + beside, label, colours[label]))
-    unit = " gaps" if column == "epsilon_per_gap" else ""
-    names = [short(short_name(one), 34) if single else f"epsilon {epsilon:.3g}{unit}" for one, epsilon in groups]
-    name_rows(axis, places, names, heads)
-    axis.grid(visible=False, axis="y")
-    if groups and single:
-        axis.set_title(f"{epsilon_words(column)} {groups[0][1]:.3g}", fontsize=SMALL_TEXT, color=FAINT, loc="left")
-    if not groups:
-        axis.annotate("nothing to compare", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL_TEXT, color=FAINT)
-    low, high = axis.get_xlim()
-    axis.set_xlim(min(low, 0.8), max(high, 1.25))  # 1 stays in sight
-    plain_ticks(axis.xaxis)
-    if handles:
-        below(figure, list(handles.values()))
-    return figure
+    """Draw ratios over epsilon, a panel for each of the first six instances; returns a matplotlib figure."""
 
+    def series(own: polars.DataFrame, number: int) -> Series:
+        low, high, bound = own["low"].to_list(), own["high"].to_list(), (own["ratio_is"] != "=").to_list()
+        return Series(own["learner"][0], own["epsilon"].to_list(), own["ratio"].to_list(), low, high, bound)
 
-def _mark(axis: Any, row: dict[str, Any], place: float, label: str, colour: str) -> Any:
-    marker = MARKERS.get(label, "o")
-    exact = row["ratio_is"] == "="
-    low, high = row["low"], row["high"]
-    if exact and low is not None and np.isfinite(low) and np.isfinite(high) and low > 0:
-        axis.plot([low, high], [place, place], color=colour, linewidth=1.4)
-    face = colour if exact else "white"
-    (mark,) = axis.plot(
-        [row["ratio"]], [place], marker, color=colour, markersize=4, markerfacecolor=face, label=short(label)
-    )
-    if not exact:
-        sign = {"<=": "<", ">=": ">"}[row["ratio_is"]]
-        axis.annotate(sign, (row["ratio"], place), xytext=(4, -2), textcoords="offset points", fontsize=6, color=colour)
-    return mark
+    base = short(data["baseline"][0], 12) if data.height else ""
+    log = bool((data["epsilon"] > 0).all())
+    return _by_instance(data, epsilon_words(column), f"over {base}", series, x_log=log, y_log=True, line_at=1.0)
 
 
 # By kind: the data, the drawing, and how to read it.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,36 +30,13 @@ CONFIDENCE = 0.95
 Cells = tuple[list[str], list[list[str]]]  # a table of texts: its head and its rows
 
 
-class Picture(NamedTuple):
-    """One figure of the report."""
+class Report(NamedTuple):
+    """The report of an experiment: `stats.compare`, `stats.failure_rates`, what they say in sentences, and the page."""
 
-    name: str
-    title: str
-    reading: str
-    png: bytes
-
-
-@dataclass(frozen=True)
-class Report:
-    """The contents of the report of an experiment.
-
-    Attributes:
-        manifest: The experiment's spec, version and cells.
-        comparison: As `stats.compare` gives it.
-        rates: As `stats.failure_rates` gives it.
-        findings: What they say, in sentences.
-        pictures: The figures.
-        settings: Full settings of each learner, by label.
-        epsilon_name: What the column of epsilons is called.
-    """
-
-    manifest: dict[str, Any]
     comparison: polars.DataFrame
     rates: polars.DataFrame
     findings: list[str]
-    pictures: list[Picture]
-    settings: dict[str, Any]
-    epsilon_name: str
+    html: str
 
 
 def write_report(folder: str | Path, out: str | Path, baseline: str | None = None) -> Report:
@@ -75,50 +51,35 @@ def write_report(folder: str | Path, out: str | Path, baseline: str | None = Non
     if file.suffix != ".html":
         raise SettingError(f"a report ends in .html, not {file.suffix or 'nothing'!r}: {file}")
     need("matplotlib.figure", "plot")
-    made = report_data(folder, baseline)
-    write_text(file, html(made))
+    made = report_of(folder, baseline)
+    write_text(file, made.html)
     return made
 
 
-def report_data(folder: str | Path, baseline: str | None = None) -> Report:
-    """Gather what the report says; nothing is written."""
+def report_of(folder: str | Path, baseline: str | None = None) -> Report:
+    """Make the report; nothing is written."""
     rows, manifest = read(folder), Store(folder).manifest()
-    labels = [one.get("label", one["name"]) for one in manifest["spec"]["learners"]]
+    spec = manifest["spec"]
+    labels = [one.get("label", one["name"]) for one in spec["learners"]]
     present = rows["learner"].unique().to_list()
     base = next((label for label in labels if label in present), None) if baseline is None else baseline
+    comparison = compare(rows, base if len(present) > 1 else None, level=CONFIDENCE)
     rates = failure_rates(rows, CONFIDENCE)
-    stored = rows.select("cell", "run").n_unique()
-    wanted = manifest["spec"]["runs"] * len(manifest["cells"])
+    stored, wanted = rows.select("cell", "run").n_unique(), spec["runs"] * len(manifest["cells"])
     missing = f"{stored:,} of {wanted:,} runs are stored; play the others with surepath experiment run --resume"
-    return Report(
-        manifest=manifest,
-        comparison=compare(rows, base if len(present) > 1 else None, level=CONFIDENCE),
-        rates=rates,
-        findings=[*([missing] if stored < wanted else []), *_verdicts(rates)],
-        pictures=_pictures(rows, base),
-        settings={label: json.loads(rows.filter(rows["learner"] == label)["settings"][0]) for label in sorted(present)},
-        epsilon_name=pictures.epsilon_words(pictures.epsilon_column(rows)),
-    )
-
-
-def html(made: Report) -> str:
-    """Render the report of an experiment."""
-    spec, name = made.manifest["spec"], shown(made.manifest["spec"]["name"])
-    facts = (
-        f"{len(made.manifest['cells']):,} cells of {spec['runs']:,} runs, seed {spec['seed']}, "
-        f"surepath {made.manifest['version']}."
-    )
-    parts = [f"<h1>Experiment {escape(name)}</h1>", f"<p>{escape(facts)}</p>", "<ul>"]
-    parts += [*(f"<li>{escape(shown(line))}</li>" for line in made.findings), "</ul>"]
-    parts += ["<h2>Cost</h2>", f'<p class="how">{escape(ABOUT_COSTS)}</p>', table(*overview_cells(made.comparison))]
-    rows = f"Every instance, delta and epsilon: {made.comparison.height:,} rows"
-    parts += [folded(rows, table(*comparison_cells(made.comparison)))]
+    findings = [*([missing] if stored < wanted else []), *_verdicts(rates)]
+    chosen = {label: json.loads(rows.filter(rows["learner"] == label)["settings"][0]) for label in sorted(present)}
+    name, size = shown(spec["name"]), f"{len(manifest['cells']):,} cells of {spec['runs']:,} runs, seed {spec['seed']}"
+    every = f"Every instance, delta and epsilon: {comparison.height:,} rows"
+    epsilon = pictures.epsilon_words(pictures.epsilon_column(rows))
+    parts = [f"<h1>Experiment {escape(name)}</h1>", f"<p>{escape(size)}, surepath {manifest['version']}.</p>", "<ul>"]
+    parts += [*(f"<li>{escape(shown(line))}</li>" for line in findings), "</ul>"]
+    parts += ["<h2>Cost</h2>", f'<p class="how">{escape(ABOUT_COSTS)}</p>', table(*overview_cells(comparison))]
+    parts += [folded(every, table(*comparison_cells(comparison)))]
     parts += ["<h2>Wrong answers against delta</h2>", f'<p class="how">{escape(ABOUT_RATES)}</p>']
-    parts.append(table(*rate_cells(made)))
-    parts += [picture(one.title, one.reading, one.png) for one in made.pictures]
-    parts.append("<h2>Settings</h2>")
-    parts += [settings("The spec", spec), settings("Every setting of each learner", made.settings)]
-    return page(f"Experiment {name}", parts)
+    parts += [table(*rate_cells(rates, epsilon)), *_pictures(rows, base), "<h2>Settings</h2>"]
+    parts += [settings("The spec", spec), settings("Every setting of each learner", chosen)]
+    return Report(comparison, rates, findings, page(f"Experiment {name}", parts))
 
 
 ABOUT_RATES = (
@@ -146,7 +107,7 @@ def _verdicts(rates: polars.DataFrame) -> list[str]:
     return found
 
 
-def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[Picture]:
+def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[str]:
     """Draw what the experiment has: costs over two epsilons or more, a comparison of two learners or more."""
     column = pictures.epsilon_column(rows)
     titles = {"stopping": "Stopping times at the smallest epsilon"}
@@ -159,19 +120,19 @@ def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[Picture]:
         make, draw, reading = pictures.PICTURES[kind]
         data = make(rows, baseline) if kind == "compare" else make(rows)
         if data.height:
-            found.append(Picture(kind, title, reading, picture_bytes(draw(data, column))))
+            found.append(picture(title, reading, picture_bytes(draw(data, column))))
     return found
 
 
-def rate_cells(made: Report) -> Cells:
-    """Return the table of wrong answers."""
-    head = ["learner", "delta", made.epsilon_name, "runs", "stopped", "wrong", "rate"]
+def rate_cells(rates: polars.DataFrame, epsilon: str) -> Cells:
+    """Return the table of wrong answers; `epsilon` is what the column of epsilons is called."""
+    head = ["learner", "delta", epsilon, "runs", "stopped", "wrong", "rate"]
     head += [f"{100 * CONFIDENCE:g} % interval", "fits delta?"]
     body = []
-    for row, refuted in zip(made.rates.iter_rows(named=True), too_often(made.rates).to_list()):
-        span = f"{row['low']:.2%} - {row['high']:.2%}"
+    for row, refuted in zip(rates.iter_rows(named=True), too_often(rates).to_list()):
         counts = [f"{row[name]:,}" for name in ("runs", "stopped", "wrong")]
         name = [shown(row["learner"]), f"{row['delta']:g}", f"{row['epsilon']:.4g}"]
+        span = f"{row['low']:.2%} - {row['high']:.2%}"
         body.append([*name, *counts, f"{row['rate']:.2%}", span, "no" if refuted else "yes"])
     return head, body
 

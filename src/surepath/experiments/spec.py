@@ -78,15 +78,12 @@ class LearnerSpec(BaseModel):
     Attributes:
         name: Name of the learner's class.
         label: Its name in this experiment; unique.
-        share: Whether one run at the smallest epsilon gives the stopping times of the others, or each epsilon is
-            played by itself.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     name: str
     label: str
-    share: bool = True
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -109,7 +106,7 @@ class LearnerSpec(BaseModel):
             if key in GRID_FIELDS:
                 raise FieldError(f'{key} belongs to the whole experiment; write "{key}s" at the top', key)
             if key not in valid and key not in own:
-                raise FieldError(f"not a setting of {name}{suggest(str(key), [*valid, 'label', 'share'])}", str(key))
+                raise FieldError(f"not a setting of {name}{suggest(str(key), [*valid, 'label'])}", str(key))
         found = {}
         for key, value in entry.items():
             try:
@@ -197,26 +194,22 @@ class Spec(BaseModel):
         return self.epsilons_per_gap is not None
 
     def cells(self) -> list[Cell]:
-        """List one cell per (instance, learner, delta), and per epsilon for learners that do not share runs."""
+        """List one cell per (instance, learner, delta)."""
         found = []
         epsilons = self.epsilons_per_gap or self.epsilons or ()
         for source in self.instances:
             name, scale = name_of(source), min_gap_of(source) if self.per_gap else 1.0
             for learner in self.learners:
-                groups = [epsilons] if learner.share else [(epsilon,) for epsilon in epsilons]
-                for delta, group in ((delta, group) for delta in self.deltas for group in groups):
-                    parts = [name, learner.label, f"delta {exact(delta)}"]
-                    if not learner.share:
-                        parts.append(f"epsilon {exact(group[0])}" + (" Delta_min" if self.per_gap else ""))
+                for delta in self.deltas:
                     cell = Cell(
                         experiment=self.name,
-                        id=" | ".join(parts),
+                        id=f"{name} | {learner.label} | delta {exact(delta)}",
                         source=source,
                         learner={"name": learner.name, **learner.settings},
                         label=learner.label,
                         delta=delta,
-                        epsilons=tuple(scale * epsilon for epsilon in group),
-                        multiples=group if self.per_gap else None,
+                        epsilons=tuple(scale * epsilon for epsilon in epsilons),
+                        multiples=epsilons if self.per_gap else None,
                         seed=instance_seed(self.seed, name),
                         budget=self.budget,
                     )
@@ -293,13 +286,10 @@ def _read(values: dict[str, Any], file: str | None, folder: Path | None) -> Spec
         cause = first.get("ctx", {}).get("error")
         path = (*first["loc"], *getattr(cause, "path", ()))
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-        words = str(cause) if cause is not None else _KINDS.get(first["type"], first["msg"])
+        words = str(cause) if cause is not None else first["msg"]
         if cause is None:
             words += f", not {shortened(first['input'])}"
         raise SettingError(": ".join(part for part in (file, field, words) if part)) from None
-
-
-_KINDS = {"bool_type": "must be true or false", "bool_parsing": "must be true or false"}
 
 
 def _named_first(error: Exception, fields: Mapping[str, Any]) -> tuple[str, ...]:
@@ -430,7 +420,7 @@ class Cell:
 
     Attributes:
         experiment: Name of the experiment.
-        id: For people: instance | label | delta, and the epsilon when runs are not shared over epsilons.
+        id: For people: instance | label | delta.
         source: Rebuilds the instance.
         learner: Name and settings, without epsilon and delta.
         label: The learner's label.

@@ -6,7 +6,8 @@ from math import erfc
 
 import numpy as np
 
-from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
+from surepath._checks import FloatArray, IntArray
+from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.sweeps import Reality
 from surepath.model.worlds import BERNOULLI, BETA, GAUSSIAN, KNOWN, TABLE, UNIFORM
 
@@ -89,6 +90,15 @@ def draw_step(reality: Reality, e: np.uint64, rng: np.random.Generator, common: 
     else:
         x = a
     return reality.sign * float(x)
+
+
+@bare_kernel
+def draw_path(reality: Reality, path: IntArray, rng: np.random.Generator, out: FloatArray) -> None:
+    """Draw the rewards of an episode into out [H]."""
+    common, own = 0.0, 0.0
+    for h in range(len(path)):
+        common, own = draw_luck(reality, rng, common, own, h)
+        out[h] = draw_step(reality, np.uint64(path[h]), rng, common, own)
 
 
 @hot_kernel

@@ -80,8 +80,8 @@ def no_reality() -> Reality:
 NO_REALITY = no_reality()
 
 
-def reality_of(instance: Instance) -> Reality:
-    """Copy an instance's reward laws into kernel arrays; where costs count, the laws of worths."""
+def reality_of(instance: Instance, worth: bool = True) -> Reality:
+    """Copy an instance's reward laws into kernel arrays; where costs count, with `worth`, the laws of worths."""
     law = instance.law
     reality = Reality(
         own(law.kind, np.int64),
@@ -96,7 +96,7 @@ def reality_of(instance: Instance) -> Reality:
         own(np.zeros(0) if law.loading is None else law.loading, np.float64),
         float(law.carry),
     )
-    if instance.mdp.charge is not None:
+    if worth and instance.mdp.charge is not None:
         _move(reality, -instance.mdp.sign * instance.mdp.charge)
     return reality
 

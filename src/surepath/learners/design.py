@@ -58,10 +58,7 @@ class Design(Learner):
     are kept in `visits` and not used.
 
     Args:
-        mdp: The layered graph to search.
-        epsilon: How far from the best the answer may be; above 0.
-        delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
+        mdp, epsilon, delta, sigma: As in `Learner`: epsilon above 0.
 
     Attributes:
         schedule: The paths, how often each is played, and what that proves.

@@ -149,7 +149,7 @@ class OwnRule:
         if self.compiled is None:
             warnings.warn(
                 f"{self.label} runs in Python, about a thousand times slower than compiled: Numba says {why}",
-                stacklevel=4,
+                stacklevel=5,
             )
 
     def answer(self, learner: Learner) -> Any:

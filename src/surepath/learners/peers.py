@@ -279,10 +279,7 @@ class Peer(Learner):
     """Find the best path by a method of the literature; for simulation and comparison.
 
     Args:
-        mdp: The layered graph to search.
-        epsilon: How far from the best the answer may be.
-        delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor of the rewards, one number or one per arc.
+        mdp, epsilon, delta, sigma: As in `Learner`.
         method: "clucb", "combgame" or "top-two". The last two need rewards that are independent within a trial, and
             list all paths.
         prior: The constant c of the threshold of the last two.

@@ -33,11 +33,9 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import paths_from
 
 # State ----------------------------------------------------------------------------------------------------------------
-# What the kernels of WholePlan take: all plans, what is known of them at first, and names of places in arrays.
 
 # Places in Plans.tally.
-EPISODES, ROUND, PLAYS_LEFT, NEXT, N_ACTIVE, SETTLED, PIVOT, N_TALLY = range(8)
-# PIVOT: -1 before the first return.
+EPISODES, ROUND, PLAYS_LEFT, NEXT, N_ACTIVE, SETTLED, N_TALLY = range(7)
 # Place in Plans.bound of the largest upper less the largest lower bound after the last round.
 LAST_GAP = 3
 
@@ -52,12 +50,13 @@ class Plans(NamedTuple):
     visits: IntArray  # [P] whole returns seen
     sums: FloatArray  # [P] of returns, relative to the origins
     active: BoolArray  # [P]
-    base: FloatArray  # [P] sum of the centres less that of the pivot, once visited
+    base: FloatArray  # [P] sum of the centres less the references of their stages, once visited
     size: FloatArray  # [P] what rounding can have done to it
     upper: FloatArray  # [P] upper bound when last computed
     seen: BoolArray  # [N] arcs that have an origin, or need none
     origin: FloatArray  # [N] first gain of each arc to learn
     centre: FloatArray  # [N] the same, or the known gain
+    reference: FloatArray  # [H] centre of the first arc seen at the stage, NaN before
     gain: FloatArray  # [H] gains of the current episode
     used: BoolArray  # [N] scratch: arcs on an active plan
     tally: IntArray  # [N_TALLY]
@@ -83,25 +82,24 @@ def new_plans(
         seen=known.copy(),
         origin=np.zeros(mdp.n_arcs),
         centre=known_gain.copy(),
+        reference=np.full(mdp.horizon, np.nan),
         gain=np.zeros(mdp.horizon),
         used=np.zeros(mdp.n_arcs, dtype=np.bool_),
         tally=np.zeros(N_TALLY, dtype=np.int64),
         bound=np.array([float(ARC_WIDTHS.index(widths)), delta, prior, np.inf]),
     )
-    plans.tally[[ROUND, PLAYS_LEFT, N_ACTIVE, PIVOT]] = 1, count, count, -1
+    plans.tally[[ROUND, PLAYS_LEFT, N_ACTIVE]] = 1, count, count
     return plans
 
 
 # Plan bounds ----------------------------------------------------------------------------------------------------------
-# What is known of each plan of WholePlan: lower and upper bound of its value, from its own returns.
-#
 # A plan's return is the sum of rewards that are conditionally sub-Gaussian in turn, so its own factor is the root of
 # the sum of their squares, and the width is that of `learners/widths.py` with a union over the P plans. It shares
 # nothing between plans, yet on a handful of plans one width beats a sum of H of them.
 #
 # A return is added up relative to the origins of its arcs (their first gains, see `learners/widths.py`), and a plan's
-# value is relative to that of one plan, the pivot, from the differences of their arcs' centres stage by stage: large
-# rewards that differ little lose nothing. What rounding can still do is added to the width (see
+# value is relative to a reference of each stage, the centre of the first arc seen there: large rewards that differ
+# little lose nothing. What rounding can still do is added to the width (see
 # `per_arc/bounds.py`).
 
 
@@ -117,7 +115,7 @@ def width_of(plans: Plans, p: int) -> float:
 
 @hot_kernel
 def interval(plans: Plans, p: int) -> tuple[float, float]:
-    """Compute lower and upper bound of plan p relative to the pivot, allowing for rounding; NaN counts as no bound."""
+    """Compute lower and upper bound of plan p less the references, allowing for rounding; NaN counts as no bound."""
     n = plans.visits[p]
     if n == 0:
         return -np.inf, np.inf
@@ -131,30 +129,19 @@ def interval(plans: Plans, p: int) -> tuple[float, float]:
 
 @inner_kernel
 def set_base(plans: Plans, p: int) -> None:
-    """Compute the value of plan p, all of whose arcs were visited, relative to the pivot."""
-    pivot, horizon = plans.tally[PIVOT], plans.arcs.shape[1]
+    """Compute the value of plan p, all of whose arcs were visited, less the references."""
+    horizon = plans.arcs.shape[1]
     base, size, rewards = 0.0, 0.0, 0.0
     for h in range(horizon):
-        difference = plans.centre[plans.arcs[p, h]] - plans.centre[plans.arcs[pivot, h]]
+        e = plans.arcs[p, h]
+        if np.isnan(plans.reference[h]):
+            plans.reference[h] = plans.centre[e]
+        difference = plans.centre[e] - plans.reference[h]
         base += difference
         size += abs(difference)
-        rewards += abs(plans.origin[plans.arcs[p, h]])
+        rewards += abs(plans.origin[e])
     plans.base[p] = base
     plans.size[p] = UNIT * ((2.0 * horizon + 8.0) * size + rewards)
-
-
-@inner_kernel
-def find_pivot(plans: Plans) -> None:
-    """Make the plan of largest mean the pivot: then the values that matter are the smallest."""
-    pivot = plans.tally[PIVOT]
-    best = plans.base[pivot] + plans.sums[pivot] / plans.visits[pivot]
-    for p in range(len(plans.visits)):
-        if plans.visits[p] > 0 and plans.base[p] + plans.sums[p] / plans.visits[p] > best:
-            pivot, best = p, plans.base[p] + plans.sums[p] / plans.visits[p]
-    plans.tally[PIVOT] = pivot
-    for p in range(len(plans.visits)):
-        if plans.visits[p] > 0:
-            set_base(plans, p)
 
 
 @inner_kernel
@@ -183,11 +170,8 @@ def find_origins(plans: Plans, p: int) -> None:
 
 
 # Rounds ---------------------------------------------------------------------------------------------------------------
-# Successive elimination over complete plans: each plan is one arm, and only its own returns count for it.
-#
-# In rounds: play every active plan once, then drop each plan whose upper bound is below the largest lower bound of an
-# active plan. Stop when one plan is left, or when the largest upper bound exceeds the largest lower bound by at most
-# epsilon. The bounds of a plan are in `plan_bounds.py`.
+# Play every active plan once, then drop each plan whose upper bound is below the largest lower bound of an active plan.
+# Stop when one plan is left, or when the largest upper bound exceeds the largest lower bound by at most epsilon.
 
 
 @inner_kernel
@@ -238,15 +222,11 @@ def absorb(plans: Plans, p: int) -> bool:
     plans.visits[p] += 1
     plans.sums[p] += total
     if plans.visits[p] == 1:
-        if tally[PIVOT] < 0:
-            tally[PIVOT] = p
         set_base(plans, p)
     if plans.active[p] and plans.visits[p] == tally[ROUND]:
         tally[PLAYS_LEFT] -= 1
     if tally[PLAYS_LEFT] > 0:
         return False
-    if tally[ROUND] == 1:
-        find_pivot(plans)
     judge(plans)
     return True
 
@@ -336,7 +316,6 @@ def play_plans(
 
 
 # Learner --------------------------------------------------------------------------------------------------------------
-# WholePlan: successive elimination over complete plans, one arm per plan.
 
 _IDLE_RNG = np.random.default_rng(0)
 
@@ -357,10 +336,7 @@ class WholePlan(Learner):
     usual one: within epsilon of the best with probability at least 1 - delta (not with `empirical` widths).
 
     Args:
-        mdp: The layered graph to search.
-        epsilon: How far from the best the answer may be.
-        delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor of each arc's reward, one number or one per arc.
+        mdp, epsilon, delta, sigma: As in `Learner`.
         widths: "paper" or "mixture", with a union over paths; or "empirical" (no guarantee).
         max_plans: Graphs with more paths are refused.
         prior: The constant c of the mixture width.

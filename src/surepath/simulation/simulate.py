@@ -11,13 +11,13 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.special import ndtr
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, seed_number, whole
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import SettingError
-from surepath.kernels.sweeps import reality_of
+from surepath.kernels.draw import draw_path
+from surepath.kernels.sweeps import Reality, reality_of
 from surepath.learners.base import Learner, build
 from surepath.learners.own_rules import with_rules
 from surepath.learners.runs import (
@@ -32,7 +32,7 @@ from surepath.learners.runs import (
 from surepath.learners.widths import choose_noise, ranges_of
 from surepath.model.mdp import MDP
 from surepath.model.paths import values_to_go
-from surepath.model.worlds import BERNOULLI, BETA, CALLABLE, GAUSSIAN, KNOWN, TABLE, UNIFORM, Instance
+from surepath.model.worlds import CALLABLE, Instance
 
 # Workers --------------------------------------------------------------------------------------------------------------
 # Play runs over threads: each worker takes the next runs from one counter, so none waits while runs are left.
@@ -262,86 +262,26 @@ class Results:
         )
 
 
-def different_rows(path: IntArray, arcs: int) -> tuple[IntArray, IntArray]:
-    """Find the first row of each path, and for each row the place of its path among these.
-
-    What `np.unique` does over rows, which it compares byte by byte. Here a row becomes one number, digit by digit with
-    `arcs` digits; the numbers are replaced by their ranks before they grow too large.
-    """
-    number, below = np.zeros(len(path), dtype=np.int64), 1
-    for column in path.T:
-        if below > 2**62 // arcs:
-            number = np.unique(number, return_inverse=True)[1]
-            below = len(path)
-        number, below = number * arcs + column, below * arcs
-    _, first, which = np.unique(number, return_index=True, return_inverse=True)
-    return first, which
-
-
 # Stepwise -------------------------------------------------------------------------------------------------------------
-# Play one run step by step in Python: for reward laws given as a function, and for rules written in Python.
+# Play one run step by step: for reward laws given as a function, and for rules that Numba cannot compile.
 
 
-def draw_reward(instance: Instance, arc: int, rng: np.random.Generator) -> float:
-    """Draw one reward of an arc, in the user's direction."""
-    law, kind = instance.law, int(instance.law.kind[arc])
-    a, b = float(law.a[arc]), float(law.b[arc])
-    if kind == KNOWN:
-        return a
-    if kind == GAUSSIAN:
-        return a + b * rng.standard_normal()
-    if kind == BERNOULLI:
-        return 1.0 if rng.random() < a else 0.0
-    if kind == UNIFORM:
-        return _within(a + (b - a) * rng.random(), law.low[arc], law.high[arc])
-    if kind == BETA:
-        low, high = float(law.low[arc]), float(law.high[arc])
-        if a <= 0 or b <= 0:
-            return low if a <= 0 else high
-        return _within(low + (high - low) * rng.beta(a, b), low, high)
-    if kind == TABLE:
-        low, high = int(law.table_first[arc]), int(law.table_first[arc + 1])
-        return float(law.table[low + int(rng.random() * (high - low))])
-    assert law.draw is not None
-    return float(law.draw(arc, rng))
-
-
-def draw_rewards(instance: Instance, path: IntArray, rng: np.random.Generator) -> list[float]:
-    """Draw the rewards of one episode, in the user's direction."""
-    law = instance.law
-    if law.loading is None:
-        return [draw_reward(instance, int(arc), rng) for arc in path]
-    common, own, rewards = rng.standard_normal(), rng.standard_normal(), []
-    for h, arc in enumerate(path.tolist()):
-        if h > 0:
-            own = law.carry * own + np.sqrt(1 - law.carry**2) * rng.standard_normal()
-        kind, a, b = law.kind[arc], float(law.a[arc]), float(law.b[arc])
-        z = law.loading[arc] * common + np.sqrt(1 - law.loading[arc] ** 2) * own
-        chance = float(ndtr(z))
-        if kind == GAUSSIAN:
-            rewards.append(a + b * z)
-        elif kind == BERNOULLI:
-            rewards.append(1.0 if chance > 1 - a else 0.0)
-        elif kind == UNIFORM:
-            rewards.append(_within(a + (b - a) * chance, law.low[arc], law.high[arc]))
-        elif kind == TABLE:
-            values = law.table[law.table_first[arc] : law.table_first[arc + 1]]
-            rewards.append(float(values[min(int(chance * len(values)), len(values) - 1)]))
-        else:
-            rewards.append(a)
-    return rewards
-
-
-def _within(x: float, low: float, high: float) -> float:
-    """Clip x to a range that rounding may have left."""
-    return float(min(max(x, low), high))
+def draw_rewards(reality: Reality, instance: Instance, path: IntArray, rng: np.random.Generator) -> list[float]:
+    """Draw the rewards of one episode, in the user's direction; `reality` is without the costs."""
+    rewards = np.zeros(len(path))
+    draw_path(reality, np.array(path), rng, rewards)  # a read-only path would be compiled for again
+    rewards *= reality.sign
+    for h in np.flatnonzero(instance.law.kind[path] == CALLABLE).tolist():
+        assert instance.law.draw is not None
+        rewards[h] = instance.law.draw(int(path[h]), rng)
+    return rewards.tolist()
 
 
 def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget: int, grid: FloatArray) -> RunRecord:
     """Ask, draw and tell until each epsilon is settled; every epsilon has a run of its own from the same seed."""
     size, horizon = len(grid), learner.mdp.horizon
     record = RunRecord.empty(size, horizon)
-    start = rng.bit_generator.state
+    start, reality = rng.bit_generator.state, reality_of(instance, worth=False)
     for at, epsilon in enumerate(grid.tolist()):
         rng.bit_generator.state = start
         own = learner.fresh(epsilon)
@@ -349,7 +289,7 @@ def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget
         while not own.stopped and own.episodes < budget:
             raise_if_cancelled()
             for path in np.atleast_2d(own.ask()):
-                own.tell(path, own._as_told(draw_rewards(instance, path, rng)))
+                own.tell(path, own._as_told(draw_rewards(reality, instance, path, rng)))
         record.tau[at] = own.episodes
         record.reason[at] = STOP_REASONS.index(own.stop_reason) if own.stop_reason else BUDGET
         record.path[at] = own.recommend()
@@ -546,9 +486,11 @@ def _results(
     record = joined(records)
     path = record.path
     epsilon = np.tile(grid, runs)
-    some, which = different_rows(path, instance.mdp.n_arcs)
-    regret = np.array([instance.regret_of(path[row]) for row in some])[which]
-    tolerance = np.array([instance.tolerance_of(path[row]) for row in some])[which]
+    seen: dict[bytes, tuple[float, float]] = {}
+    for row in path:
+        if row.tobytes() not in seen:
+            seen[row.tobytes()] = instance.regret_of(row), instance.tolerance_of(row)
+    regret, tolerance = np.array([seen[row.tobytes()] for row in path]).T
     return Results(
         run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
         epsilon=epsilon,

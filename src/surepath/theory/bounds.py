@@ -268,21 +268,6 @@ def worst_case_upper_bound(
     return lead * (confidence + 4 * (max(0.0, log(inner)) if inner > 0 else 0.0)) + rest
 
 
-def gap_complexity(instance: Instance, epsilon: float) -> FloatArray:
-    """Return the measure of Wagenmaker et al. in deterministic MDPs, by arc, float [N]; its sum is C(M, epsilon).
-
-    1 / max(value gap, epsilon)^2, where the only optimal action of a state takes the least positive value gap of the
-    state (and counts nothing where it is the only action). Compare with sums over deterministic return gaps: those
-    do not pay for close choices in states that no good path visits.
-    """
-    at = checked_case(instance, epsilon, 0.5)
-    mdp, gap = at.mdp, at.gaps.value
-    best = np.add.reduceat((gap == 0).astype(np.int64), mdp.first[:-1])[mdp.source]
-    least = np.minimum.reduceat(np.where(gap > 0, gap, np.inf), mdp.first[:-1])[mdp.source]
-    own = np.where((gap == 0) & (best == 1), least, gap)
-    return divide(1.0, np.maximum(own, at.epsilon))
-
-
 def coverage_visits(at: Case) -> FloatArray:
     """Compute g of Theorem "formal", float [N]."""
     confidence = log(16 * at.mdp.n_arcs**3 / at.delta)
@@ -484,8 +469,6 @@ def divergence_visits(at: Case) -> FloatArray:
 # plays fixed in advance (`design_episodes`) needs fewer on every graph once delta is small. What the paper's own lemma
 # does give is of order S A H. The docs tell the story ("The worst case").
 
-FORMULAS = ("corrected", "published")
-
 
 def worst_case_lower_bound(
     states: int,
@@ -495,39 +478,32 @@ def worst_case_lower_bound(
     delta: float,
     *,
     sigma: float = 1.0,
-    formula: str = "corrected",
 ) -> float:
     """Compute the episodes that every (epsilon, delta)-PAC algorithm needs, in the mean, on some MDP of this size.
 
-    "corrected", the default, is S A (H - log2 S) sigma^2 log(1/(4 delta)) / (8 epsilon^2), proven on `minimax_tree`: a
+    S A (H - log2 S) sigma^2 log(1/(4 delta)) / (8 epsilon^2), proven on `minimax_tree`: a
     tree entered at stage 1 whose leaves keep the agent. Each of the S A / 2 pairs of a leaf and an action, raised (or
     lowered, if it is the answer more often than not) by 2 epsilon / (H - log2 S) at every stage, must be distinguished
     from all means zero. That takes (H - log2 S)^2 sigma^2 log(1/(4 delta)) / (4 epsilon^2) visits over the stages, and
     an episode makes H - log2 S visits of leaves in all.
 
-    "published" is the paper's S A H^2 sigma^2 log(1/(4 delta)) / (72 epsilon^2). It does NOT hold: see the docs.
-
     Raises:
-        SettingError: S is not a power of two, S or A is below 2, H is too small (H > log2 S for the corrected bound,
-            H >= 3 log2 S for the published one), or epsilon = 0.
+        SettingError: S is not a power of two, S or A is below 2, H is at most log2 S, or epsilon = 0.
 
     Example:
         >>> round(worst_case_lower_bound(8, 4, 9, 0.1, 0.05))
         3863
     """
-    kind = one_of("formula", formula, FORMULAS)
     states, actions = whole("states", states, low=2), whole("actions", actions, low=2)
     horizon = whole("horizon", horizon, low=1)
     depth = int(log2(states))
     if 2**depth != states:
         raise SettingError(f"this bound is proved for S = 2^d states; {states} is not a power of two")
-    if kind == "published" and horizon < 3 * depth:
-        raise SettingError(f"this bound is stated for H >= 3 log2(S) = {3 * depth} stages, not {horizon}")
     if horizon <= depth:
         raise SettingError(f"this bound is proved for H > log2(S) = {depth} stages, not {horizon}")
     if check_epsilon(epsilon) == 0:
         raise SettingError("this bound needs epsilon above 0")
-    size = states * actions * (horizon**2 / 72 if kind == "published" else (horizon - depth) / 8)
+    size = states * actions * (horizon - depth) / 8
     return float(divide(one_sigma(sigma) ** 2 * log_confidence(check_delta(delta), 4) * size, epsilon))
 
 

@@ -40,16 +40,6 @@ class Flow:
     in_cut: BoolArray
 
 
-@dataclass(frozen=True, eq=False)
-class FlowProblem:
-    """A checked problem: demand <= flow <= capacity, whole or real; capacity None is unlimited."""
-
-    mdp: MDP
-    demand: FloatArray | IntArray
-    capacity: FloatArray | IntArray | None
-    whole: bool
-
-
 def minimum_flow(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None = None, integer: bool = False) -> Flow:
     """Return the flow of least value that meets every demand, and the cut that proves that none is smaller.
 
@@ -68,8 +58,30 @@ def minimum_flow(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None = None,
         >>> minimum_flow(mdp, 1, integer=True).value
         4
     """
-    problem = checked_problem(mdp, demand, capacity, integer=integer)
-    return _proved(problem, *solve(problem))
+    from surepath.kernels.flow import bounded_flow
+    from surepath.kernels.flow import minimum_flow as fewest
+    from surepath.kernels.sweeps import graph_of
+
+    need, most = _checked(mdp, demand, capacity, integer)
+    # Real demands are rounded at 2**-60 of their sum, far below the precision of the floats they came in. Capacities
+    # are widened by 1e-13 of the sum, so that rounding cannot make a tight problem infeasible.
+    total = float(need.sum())
+    scale = 1.0 if integer or total == 0 else 2.0 ** (60 - np.ceil(np.log2(total)))
+    least = np.round(need * scale).astype(np.int64)
+    flow, in_cut = np.empty(mdp.n_arcs, dtype=np.int64), np.empty(mdp.n_nodes, dtype=np.bool_)
+    if most is None:
+        fewest(graph_of(mdp), least, flow, in_cut)
+        return _proved(
+            mdp, least if integer else need, None, flow if integer else np.maximum(flow / scale, need), in_cut
+        )
+    room = most if integer else most + 1e-13 * total
+    limit = np.maximum(np.minimum(room * scale, float(UNLIMITED)).astype(np.int64), least)
+    value = bounded_flow(graph_of(mdp), least, limit, flow, in_cut)
+    if value < 0:
+        raise _infeasible(mdp, need, most, in_cut, "in" if value == -1 else "out")
+    if integer:
+        return _proved(mdp, least, limit, flow, in_cut)
+    return _proved(mdp, need, most, np.minimum(np.maximum(flow / scale, need), most), in_cut)
 
 
 def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
@@ -108,8 +120,10 @@ def policy_cover(mdp: MDP, arcs: Iterable[int]) -> list[IntArray]:
     return list(paths)
 
 
-def checked_problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, *, integer: bool) -> FlowProblem:
-    """Check demands and capacities, and hold them as one problem."""
+def _checked(
+    mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, integer: bool
+) -> tuple[FloatArray, FloatArray | None]:
+    """Return demands and capacities by arc, float [N]; no capacities: unlimited."""
     least = on_arcs("demand", demand, mdp)
     bad = np.flatnonzero(least < 0)
     if bad.size:
@@ -125,7 +139,7 @@ def checked_problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, *, 
                 (arc,),
             )
     if not integer:
-        return FlowProblem(mdp, least, most, whole=False)
+        return least, most
     for what, array in (("demand", least), ("capacity", most)):
         if array is not None:
             bad = np.flatnonzero(np.isfinite(array) & (array != np.round(array)))
@@ -136,8 +150,7 @@ def checked_problem(mdp: MDP, demand: ArrayLike, capacity: ArrayLike | None, *, 
                 )
     if least.sum() > 2**53:
         raise SettingError(f"whole demands must sum to at most 2**53; they sum to {least.sum():g}; use integer=False")
-    limit = None if most is None else np.minimum(most, float(UNLIMITED)).astype(np.int64)
-    return FlowProblem(mdp, least.astype(np.int64), limit, whole=True)
+    return least, most
 
 
 def _capacity(mdp: MDP, capacity: ArrayLike) -> FloatArray:
@@ -149,71 +162,26 @@ def _capacity(mdp: MDP, capacity: ArrayLike) -> FloatArray:
     return np.where(unlimited, np.inf, on_arcs("capacity", np.where(np.isposinf(values), 0.0, values), mdp))
 
 
-def scaled(problem: FlowProblem) -> tuple[IntArray, IntArray | None, float]:
-    """Return demand and capacity in whole numbers, and the power of two they were multiplied by.
-
-    Real demands are rounded at 2**-60 of their sum, far below the precision of the floats they came in. Capacities are
-    widened by 1e-13 of the sum, so that rounding cannot make a tight problem infeasible.
-    """
-    if problem.whole:
-        capacity = None if problem.capacity is None else problem.capacity.astype(np.int64)
-        return problem.demand.astype(np.int64), capacity, 1.0
-    total = float(problem.demand.sum())
-    scale = 2.0 ** (60 - np.ceil(np.log2(total))) if total > 0 else 1.0
-    demand = np.round(problem.demand * scale).astype(np.int64)
-    if problem.capacity is None:
-        return demand, None, scale
-    wide = np.minimum((problem.capacity + 1e-13 * total) * scale, float(UNLIMITED))
-    return demand, np.maximum(wide.astype(np.int64), demand), scale
-
-
-def unscaled(problem: FlowProblem, flow: IntArray, scale: float) -> AnyArray:
-    """Return the flow in the problem's own numbers, rounding taken off the demands and capacities."""
-    if problem.whole:
-        return flow
-    real = np.maximum(flow / scale, problem.demand)
-    return real if problem.capacity is None else np.minimum(real, problem.capacity)
-
-
-def solve(problem: FlowProblem) -> tuple[AnyArray, BoolArray]:
-    """Solve by push-relabel in whole numbers (`kernels/flow.py`): flow [N], nodes of the maximum cut."""
-    from surepath.kernels.flow import bounded_flow, minimum_flow
-    from surepath.kernels.sweeps import graph_of
-
-    demand, capacity, scale = scaled(problem)
-    graph = graph_of(problem.mdp)
-    flow = np.empty(problem.mdp.n_arcs, dtype=np.int64)
-    in_cut = np.empty(problem.mdp.n_nodes, dtype=np.bool_)
-    if capacity is None:
-        minimum_flow(graph, demand, flow, in_cut)
-    else:
-        value = bounded_flow(graph, demand, capacity, flow, in_cut)
-        if value < 0:
-            raise infeasible(problem, in_cut, "in" if value == -1 else "out")
-    return unscaled(problem, flow, scale), in_cut
-
-
-def infeasible(problem: FlowProblem, inside: BoolArray, short_of: str) -> InfeasibleError:
+def _infeasible(
+    mdp: MDP, demand: FloatArray, capacity: FloatArray, inside: BoolArray, short_of: str
+) -> InfeasibleError:
     """Return the error for a set of nodes through which the demands cannot pass; short_of is "in" or "out"."""
-    mdp = problem.mdp
     member = np.append(inside, False)
     source, target = member[mdp.source], member[mdp.target]
     leaving, entering = source & ~target, ~source & target
-    assert problem.capacity is not None
-    capacity = np.asarray(problem.capacity, dtype=np.float64)
     carry, demanding = (entering, leaving) if short_of == "in" else (leaving, entering)
     ways = ("enter", "leave") if short_of == "in" else ("leave", "enter")
     return InfeasibleError(
         f"no flow meets the demands: around a set of {int(inside.sum())} nodes the arcs that {ways[0]} can carry at "
-        f"most {capacity[carry].sum():g} while the arcs that {ways[1]} demand {problem.demand[demanding].sum():g}; "
+        f"most {capacity[carry].sum():g} while the arcs that {ways[1]} demand {demand[demanding].sum():g}; "
         f"raise a capacity or lower a demand among the arcs of the cut",
         tuple(np.flatnonzero(leaving | entering).tolist()),
     )
 
 
-def _proved(problem: FlowProblem, flow: AnyArray, in_cut: BoolArray) -> Flow:
+def _proved(mdp: MDP, demand: AnyArray, capacity: AnyArray | None, flow: AnyArray, in_cut: BoolArray) -> Flow:
     """Return the answer, once conservation, demands, capacities and flow value = cut value have been checked."""
-    mdp, demand, capacity = problem.mdp, problem.demand, problem.capacity
+    whole = flow.dtype.kind == "i"
     member = np.append(in_cut, False)
     source, target = member[mdp.source], member[mdp.target]
     cut = np.flatnonzero(source & ~target)
@@ -222,7 +190,7 @@ def _proved(problem: FlowProblem, flow: AnyArray, in_cut: BoolArray) -> Flow:
     if against.size:
         proof = proof - (np.inf if capacity is None else capacity[against].sum())
     value = flow[: mdp.first[1]].sum()
-    slack = 0 if problem.whole else TOLERANCE * max(float(value), float(np.max(demand, initial=0.0)))
+    slack = 0 if whole else TOLERANCE * max(float(value), float(np.max(demand, initial=0.0)))
     net = np.zeros(mdp.n_nodes + 1, dtype=flow.dtype)
     np.add.at(net, mdp.target, flow)
     np.subtract.at(net, mdp.source, flow)
@@ -239,4 +207,4 @@ def _proved(problem: FlowProblem, flow: AnyArray, in_cut: BoolArray) -> Flow:
         faults.append(f"flow value {value} differs from cut value {proof}")
     if faults:
         raise SurepathError("the minimum flow fails its check: " + "; ".join(faults))
-    return Flow(int(value) if problem.whole else float(value), flow, cut, in_cut)
+    return Flow(int(value) if whole else float(value), flow, cut, in_cut)

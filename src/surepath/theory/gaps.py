@@ -39,8 +39,6 @@ class Gaps:
         value: Value gap of each arc, float [N].
         deterministic_return: Deterministic return gap of each arc, float [N].
         optimal_return: Return of the best path, in the user's direction.
-        state_value: V* of each node in the user's direction, float [n_nodes].
-        action_value: Q* of each arc in the user's direction, float [N].
         optimal_path: One optimal path, int [H]; the lowest arcs where several are optimal.
         tolerance: Gaps up to this are 0; two returns this close are equal.
     """
@@ -49,8 +47,6 @@ class Gaps:
     value: FloatArray
     deterministic_return: FloatArray
     optimal_return: float
-    state_value: FloatArray
-    action_value: FloatArray
     optimal_path: IntArray
     tolerance: float
 
@@ -118,8 +114,6 @@ def gaps(instance: Instance) -> Gaps:
         value=_clean(to_go[mdp.source] - action_value, tolerance),
         deterministic_return=_clean(to_go[0] - (so_far[mdp.source] + action_value), tolerance),
         optimal_return=float(mdp.sign * to_go[0]),
-        state_value=mdp.sign * to_go[:-1],
-        action_value=mdp.sign * action_value,
         optimal_path=path,
         tolerance=tolerance,
     )

@@ -8,13 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray
 from surepath.errors import SettingError
 from surepath.model.worlds import CALLABLE, GAUSSIAN, Instance
 from surepath.theory.bounds import (
     LowerBound,
     divergence_lower_bound,
-    gap_complexity,
     lower_bound,
     tree_lower_bound,
     tree_upper_bound,
@@ -23,7 +21,7 @@ from surepath.theory.bounds import (
     worst_case_upper_bound,
 )
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time
-from surepath.theory.gaps import Case, checked_case, confidence, divide, is_tree
+from surepath.theory.gaps import Case, checked_case, confidence, is_tree
 
 TIMED_ARCS = 5_000  # up to this many arcs T* and divergences are computed unasked
 TIME = "T* kl(delta, 1 - delta)"
@@ -106,7 +104,7 @@ def summarize(
         rows.append(Row(TIME, "measure" if at.epsilon > 0 else "lower", times_confidence(limit, delta), note))
     else:
         rows.append(Row(TIME, "measure", None, UNASKED))
-    rows += [*_tree_lower(at), _worst_lower(at), *_upper(at), *_measures(at)]
+    rows += [*_tree_lower(at), _worst_lower(at), *_upper(at)]
     gaussian = bool((instance.law.kind[~at.mdp.is_known] == GAUSSIAN).all())
     if not gaussian:
         rows = [_supposed(row) for row in rows]
@@ -188,27 +186,3 @@ def _upper(at: Case) -> list[Row]:
         reading = "the same on any problem with as many steps and options, whatever the means; epsilon above 0"
         rows.append(Row(f"EPRL {rule}, worst case", "upper", value, reading))
     return rows
-
-
-def _measures(at: Case) -> list[Row]:
-    return [
-        Row(
-            "gap complexity, value gaps",
-            "measure",
-            float(gap_complexity(at.instance, at.epsilon).sum()),
-            "Wagenmaker et al.: sum of 1 / max(value gap, epsilon)^2; pays for close choices in bad states",
-        ),
-        Row(
-            "gap complexity, return gaps",
-            "measure",
-            float(return_complexity(at).sum()),
-            "the same sum with the gaps of Theorem 1: does not pay for them",
-        ),
-    ]
-
-
-def return_complexity(at: Case) -> FloatArray:
-    """Compute 1 / max(deterministic return gap, Delta_min of the stage, epsilon)^2, float [N]."""
-    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
-    least = at.gaps.stage_minimum(at.epsilon)[stage]
-    return divide(1.0, np.maximum(np.maximum(at.gaps.deterministic_return, least), at.epsilon))

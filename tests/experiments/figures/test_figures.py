@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from surepath import Gaussian, Instance, families
 from surepath.cli.main import app
 from surepath.experiments.drawing import AS_STRIP, draw_panels
-from surepath.experiments.figures import cases, cover, hard, ratios
+from surepath.experiments.figures import budget, cases, cover, hard, peers, ratios
 from surepath.experiments.figures.common import (
     LABELS,
     Claim,
@@ -135,19 +136,17 @@ def test_cases_show_every_run() -> None:
 
 pl = pytest.importorskip("polars")
 
-CROSSING = pl.DataFrame({"delta": [1e-150, 0.1], "lower": [9.0, 1.0], "published": [80.0, 3.0], "design": [50.0, 40.0]})
-
 
 def frames() -> dict[str, Any]:
     """Two sizes of each axis, and two deltas."""
     rows = [
         {"axis": axis, "states": 4, "actions": 2, "horizon": 6, "delta": 0.1, "size": size, "learner": "max-coverage",
          "mean": 10.0 * size, "low": 9, "high": 99, "censored": 0.0, "runs": 6, "lower": 1.0 * size,
-         "upper": 1e4 * size, "published": 3.0 * size, "design": 5.0 * size, "full": 1.0}
+         "upper": 1e4 * size, "design": 5.0 * size, "full": 1.0}
         for axis in ("states", "actions", "horizon", "delta")
         for size in (4.0, 2.0)
     ]  # fmt: skip
-    return {"sizes": pl.DataFrame(rows), "crossing": CROSSING}
+    return {"sizes": pl.DataFrame(rows)}
 
 
 def test_hard_has_a_panel_per_size_with_its_bounds() -> None:
@@ -157,14 +156,11 @@ def test_hard_has_a_panel_per_size_with_its_bounds() -> None:
         ("S = 4, H = 6", "actions", False),
         ("S = 4, A = 2", "horizon", False),
         ("S = 4, A = 2, H = 6", "delta", True),
-        ("S = 2, A = 2, H = 576, epsilon = 6", "delta", True),
     ]
-    learner, lower, published, design, upper = panels[0].series
-    assert (published.label, published.y) == ("published bound (refuted)", [6.0, 12.0])
+    learner, lower, design, upper = panels[0].series
     assert (design.label, design.y) == ("design, fixed in advance", [10.0, 20.0])
     assert (learner.x, learner.y, learner.low, learner.high) == ([2, 4], [20.0, 40.0], [9, 9], [99, 99])
     assert (lower.label, lower.y, upper.y, upper.dash) == ("lower bound", [2.0, 4.0], [2e4, 4e4], "dashed")
-    assert [series.y for series in panels[4].series] == [[9.0, 1.0], [80.0, 3.0], [50.0, 40.0]]
 
 
 pl = pytest.importorskip("polars")
@@ -214,13 +210,52 @@ def test_claims_follow_the_numbers() -> None:
     assert claims[2].measured == "at 0.05: ratios 0.96 to 0.96, at most: BPI-UCRL was cut by the budget"
 
 
+def test_tools_without_a_proof_find_a_clear_winner() -> None:
+    instance = Instance(families.chain(2, 2).mdp, Gaussian([0.0, 1.0, 0.0, 0.0, 0.0, 1.0], 0.1))
+    rng = np.random.default_rng(0)
+    regrets = {name: budget.modelled(instance, name, rng) for name in budget.MODELS}
+    pytest.importorskip("optuna")
+    regrets[budget.TPE] = budget.summed(instance, 0, rng)
+    assert regrets == dict.fromkeys(regrets, [0.0] * len(budget.TRIALS))
+
+
+def test_a_budget_claim_needs_every_problem_to_be_sure() -> None:
+    def judged(*means: float) -> list[bool | None]:
+        data = [
+            {"problem": f"p{i}", "world": world, "learner": label, "trials": 200, "regret": regret + 0.01 * world}
+            for i, mean in enumerate(means)
+            for label, regret in (("Challenger", 0.1), ("UCB + DP", mean))
+            for world in range(8)
+        ]
+        return [claim.holds for claim in budget.claims(pl.DataFrame(data))]
+
+    assert judged(0.5, 0.3) == [True]
+    assert judged(0.5, 0.1) == [None]
+    assert judged(0.5, 0.05) == [False]
+
+
+def test_peers_have_a_panel_per_axis_with_the_limit() -> None:
+    row = {"learner": "CLUCB", "mean": 9.0, "low": 8, "high": 10, "censored": 0.5, "limit": 3.0}
+    frame = pl.DataFrame(
+        [{**row, "axis": axis, "size": size} for axis in ("epsilon", "horizon") for size in (4.0, 2.0)]
+    )
+    first, second = peers.panels({"means": frame})
+    assert [(panel.x_label, panel.x_log, panel.x_falls) for panel in (first, second)] == [
+        ("epsilon / Delta_min", True, True),
+        ("stages", False, False),
+    ]
+    line, limit = first.series
+    assert (line.x, line.low, line.hollow) == ([2.0, 4.0], [8, 8], [True, True])
+    assert (limit.label, limit.y) == (peers.LIMIT, [3.0, 3.0])
+
+
 # `surepath reproduce`: small versions of whole figures, from the command line to the report ---------------------------
 
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
 
-@pytest.mark.parametrize("name", ["figure-1", "figure-4"])
+@pytest.mark.parametrize("name", ["figure-1", "figure-4", "figure-peers", "figure-budget"])
 @pytest.mark.slow
 def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = FIGURES[name]
@@ -228,7 +263,11 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
         "EPSILON_GRID": (3.0, 10.0),
         "SEEDS": (25, 3),
         "DELTAS": (0.1, 0.01),
-        "CROSSING": (2, 2, 6, 1.0, (0.1, 0.01)),
+        "EPSILONS": (4.0,),
+        "HORIZONS": (2,),
+        "HORIZON": 2,
+        "PROBLEMS": ((2, 2),),
+        "TRIALS": (5, 20),
         "GROWING_SIZES": {"states": [(2, 2, 6), (4, 2, 6)], "actions": [(2, 2, 6)], "horizon": [(2, 2, 6)]},
     }.items():
         if hasattr(module, attribute):

@@ -8,7 +8,7 @@ from surepath import Challenger, Instance, families
 from surepath.kernels.jit import bare_kernel
 from surepath.learners.challenger.stages import width_at
 from surepath.learners.challenger.state import Pairs, Scratch
-from surepath.simulation.simulate import draw_reward
+from tests.naive.draws import draw_reward
 
 
 def play(learner: Challenger, instance: Instance, rng: np.random.Generator, episodes: int) -> None:

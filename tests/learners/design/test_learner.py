@@ -13,8 +13,8 @@ from surepath.errors import SettingError, StoppedError
 from surepath.kernels.flow import design_flow, split_flow
 from surepath.kernels.sweeps import graph_of
 from surepath.model.paths import values_to_go
-from surepath.simulation.simulate import draw_reward
 from tests.naive.design import best, proven_gap
+from tests.naive.draws import draw_reward
 from tests.strategies import mdps
 
 

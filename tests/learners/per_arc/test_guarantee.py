@@ -26,7 +26,7 @@ def near_ties(seed: int) -> Instance:
 SETTINGS: list[dict[str, Any]] = [
     {"name": "EPRL"},
     {"name": "EPRL", "sampling": "max-diameter", "elimination": "both"},
-    {"name": "EPRL", "sampling": "coverage", "widths": "mixture", "schedule": "geometric"},
+    {"name": "EPRL", "sampling": "coverage", "widths": "mixture", "schedule": "every-sa"},
     {"name": "EPRL", "sampling": "max-diameter", "widths": "mixture", "elimination": "value"},
     {"name": "BPIUCRL"},
     {"name": "BPIUCRL", "widths": "mixture", "elimination": "value"},

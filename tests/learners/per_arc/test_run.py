@@ -1,4 +1,4 @@
-"""EPRL, BPI-UCRL and Uniform: compiled runs, presets, the contract."""
+"""EPRL and BPI-UCRL: compiled runs, presets, the contract."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, Uniform, WholePlan, families, simulate, theory
+from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, WholePlan, families, simulate, theory
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import Learner, build
 from surepath.learners.per_arc.learner import RuleLearner
@@ -24,7 +24,7 @@ LEAN: list[dict[str, Any]] = [
     {},
     {"elimination": "none"},
     {"sampling": "coverage", "schedule": "end-of-period"},
-    {"widths": "mixture", "schedule": "geometric", "recommendation": "cautious"},
+    {"widths": "mixture", "schedule": "every-sa", "recommendation": "cautious"},
 ]
 
 
@@ -120,22 +120,21 @@ def test_learners_relate_as_the_paper_says() -> None:
     assert wins.sum() >= 3
 
 
-# The contract of EPRL, BPI-UCRL, Uniform and WholePlan where it says more than that of every learner ------------------
+# The contract of EPRL, BPI-UCRL and WholePlan where it says more than that of every learner ------------------
 
 RULED: list[tuple[Any, dict[str, Any]]] = [
     (EPRL, {"sampling": sampling, "elimination": elimination, "schedule": schedule, "widths": "mixture"})
     for sampling, schedule in (
         ("max-coverage", "every-episode"),
         ("static-max-coverage", "end-of-period"),
-        ("static-max-coverage", "geometric"),
         ("max-diameter", "every-sa"),
-        ("coverage", "geometric"),
+        ("coverage", "every-sa"),
     )
     for elimination in ("return", "value", "both")
 ]
 RULED += [(EPRL, {"preset": "experiment"}), (EPRL, {"preset": "experiment", "sampling": "max-diameter"})]
 RULED += [(BPIUCRL, {}), (BPIUCRL, {"elimination": "value"}), (BPIUCRL, {"preset": "experiment"})]
-RULED += [(EPRL, {"recommendation": "cautious", "sampling": "max-diameter"}), (Uniform, {"seed": 3})]
+RULED += [(EPRL, {"recommendation": "cautious", "sampling": "max-diameter"})]
 RULED += [(WholePlan, {}), (WholePlan, {"widths": "mixture"})]
 CONTRACT_NAMES = ["-".join([cls.name, *map(str, options.values())]) for cls, options in RULED]
 each = pytest.mark.parametrize(("cls", "options"), RULED, ids=CONTRACT_NAMES)
@@ -179,13 +178,6 @@ def test_the_answer_keeps_getting_better_after_the_stop(cls: Any, options: dict[
         assert all(later <= earlier for earlier, later in pairwise(gaps))
         if options.get("preset") != "experiment":
             assert instance.regret_of(learner.recommend()) <= gaps[-1] + 1e-9
-
-
-def test_uniform_plays_every_option_alike() -> None:
-    learner = Uniform(MDP.from_arrays(np.zeros((1, 1, 3), dtype=int)), 0.0, 0.1, 1.0, seed=1)
-    for _ in range(900):
-        learner.tell(learner.ask(), [0.0])
-    assert (np.abs(learner.visits - 300) < 5 * (900 * 2 / 9) ** 0.5).all()
 
 
 # The price of value eliminations: they pay for close choices in bad states, return eliminations do not ----------------

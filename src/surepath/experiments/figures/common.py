@@ -153,10 +153,11 @@ def error_claims(means: polars.DataFrame, preset: str) -> list[Claim]:
         words = "the smaller widths of the experiments are 'still empirically correct'"
     paper = means["learner"].is_in(OF_THE_PAPER)
     parts = [(words, means.filter(paper)), ("(ours) Challenger is (epsilon, delta)-PAC", means.filter(~paper))]
-    return [_errors(claim, part) for claim, part in parts]
+    return [errors_of(claim, part) for claim, part in parts]
 
 
-def _errors(claim: str, cells: polars.DataFrame) -> Claim:
+def errors_of(claim: str, cells: polars.DataFrame) -> Claim:
+    """Judge the guarantee of the learners in these cells."""
     import polars as pl
     from scipy.special import bdtrc
 

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 TITLE = "Figure 4: the worst case: minimax_hard as S, A and H grow and delta falls"
 READING = (
     "The first three panels let one size grow, the fourth lets delta fall. Coloured: mean episodes of the learners. "
-    "Lower bound: the corrected one, which every learner needs here. Published: the paper's, of order S A H^2, and "
-    "refuted: the last panel, on 576 stages where no learner is played, shows it rise above the design, a list of "
-    "plays fixed in advance that is enough on this graph whatever the means. Dashed: what the theorem grants "
-    "max-coverage at most. All means are equal here, so no answer can be wrong."
+    "Lower bound: the corrected one, which every learner needs here; the paper's, of order S A H^2, is refuted. "
+    "Dashdot: the design, a list of plays fixed in advance that is enough on this graph whatever the means. Dashed: "
+    "what the theorem grants max-coverage at most. All means are equal here, so no answer can be wrong."
 )
 EPSILON = 1.0  # in units of sigma
 REFUTED = (126_866, 176_129)  # episodes of the design and of the published bound; tests/theory/test_bounds.py
@@ -30,8 +29,6 @@ GROWING_SIZES = {  # S, A, H, one of them growing
 }
 DELTAS = (0.1, 1e-2, 1e-4, 1e-8)
 DELTAS_AT = (4, 2, 6)  # S, A, H of that panel
-# Where the published bound crosses the design: S, A, H, epsilon in units of sigma, deltas.
-CROSSING = (2, 2, 576, 6.0, (1e-1, 1e-25, 1e-50, 1e-75, 1e-100, 1e-125, 1e-150))
 DELTA_AXIS = "delta"
 
 
@@ -59,7 +56,7 @@ def make(options: Options) -> Found:
             table += rows_of(means.filter(instance=instance), axis, size, common.DELTA, noise)
     for delta in DELTAS:
         table += rows_of(at_deltas.filter(delta=delta), DELTA_AXIS, DELTAS_AT, delta, noise)
-    frames = {"sizes": pl.DataFrame(table), "crossing": crossing()}
+    frames = {"sizes": pl.DataFrame(table)}
     return Found(frames, claims(frames, options.preset), {**spec.to_dict(), "and_deltas": list(DELTAS)})
 
 
@@ -76,7 +73,6 @@ def rows_of(
     mdp = families.minimax_hard(*size, sigma=noise).mdp
     limits = {
         "lower": theory.worst_case_lower_bound(*size, epsilon, delta, sigma=noise),
-        "published": theory.worst_case_lower_bound(*size, epsilon, delta, sigma=noise, formula="published"),
         "design": float(theory.design_episodes(mdp, epsilon, delta, noise)),
         "upper": theory.worst_case_upper_bound(*size, epsilon, delta, sigma=noise),
         # Which share of the S A H arcs can be reached: small graphs are emptier, which no bound in S, A, H knows.
@@ -87,56 +83,25 @@ def rows_of(
     return [{**at, **{key: row[key] for key in kept}, **limits} for row in means.iter_rows(named=True)]
 
 
-def crossing() -> polars.DataFrame:
-    """Compute the design and both bounds as delta falls, where the published one rises above the design."""
-    import polars as pl
-
-    states, actions, horizon, epsilon, deltas = CROSSING
-    mdp, size = families.minimax_hard(states, actions, horizon).mdp, (states, actions, horizon)
-    return pl.DataFrame(
-        [
-            {
-                "delta": delta,
-                "lower": theory.worst_case_lower_bound(*size, epsilon, delta),
-                "published": theory.worst_case_lower_bound(*size, epsilon, delta, formula="published"),
-                "design": float(theory.design_episodes(mdp, epsilon, delta)),
-            }
-            for delta in deltas
-        ]
-    )
-
-
 def panels(frames: Frames) -> list[Panel]:
-    """Return episodes and worst-case bounds over each size and over delta, and the crossing of the bounds."""
+    """Return episodes and worst-case bounds over each size and over delta."""
     found = []
     for unsorted in frames["sizes"].partition_by("axis", maintain_order=True):
         axis, part = unsorted["axis"][0], unsorted.sort("size")
         series = [line_with_band(label, part.filter(learner=label), "size", "mean") for label in common.labels_of(part)]
         one = part.unique("size", maintain_order=True)
-        series += limits_of(one, "size")
+        at = one["size"].to_list()
+        series.append(Series("lower bound", at, one["lower"].to_list()))
+        series.append(Series("design, fixed in advance", at, one["design"].to_list(), dash="dashdot"))
         series.append(Series("upper bound, max-coverage", one["size"].to_list(), one["upper"].to_list(), dash="dashed"))
         others = [f"{name[0].upper()} = {part[name][0]}" for name in ("states", "actions", "horizon") if name != axis]
         found.append(Panel(", ".join(others), axis, "episodes", series, x_falls=axis == DELTA_AXIS))
-    states, actions, horizon, epsilon, _ = CROSSING
-    title = f"S = {states}, A = {actions}, H = {horizon}, epsilon = {epsilon:g}"
-    series = limits_of(frames["crossing"].sort("delta"), "delta")
-    return [*found, Panel(title, DELTA_AXIS, "episodes", series, y_log=False, x_falls=True)]
-
-
-def limits_of(one: polars.DataFrame, x: str) -> list[Series]:
-    """Return the lower bound, the published one and the design as lines over a column."""
-    at = one[x].to_list()
-    return [
-        Series("lower bound", at, one["lower"].to_list()),
-        Series("published bound (refuted)", at, one["published"].to_list(), dash="dotted"),
-        Series("design, fixed in advance", at, one["design"].to_list(), dash="dashdot"),
-    ]
+    return found
 
 
 def claims(frames: Frames, preset: str) -> list[Claim]:
     """Judge the growth of max-coverage against both worst-case bounds, and every proven learner against the lower."""
     data, runs = frames["sizes"], int(frames["sizes"]["runs"].min())  # type: ignore[arg-type]
-    above_design = frames["crossing"].filter(frames["crossing"]["published"] > frames["crossing"]["design"])
     coverage, sure = data.filter(learner=common.EPRL_COVERAGE), common.proven(data, preset)
     share = common.ends(coverage["high"] / coverage["upper"])[1]
     above = common.ends(sure["mean"] / sure["lower"])[0]
@@ -151,8 +116,7 @@ def claims(frames: Frames, preset: str) -> list[Claim]:
         Claim(
             "every PAC algorithm needs at least S A H^2 log(1 / 4 delta) / (72 epsilon^2) episodes on some MDP",
             "refuted: for two states, two actions, 576 stages, epsilon 6 and delta 1e-150 a list of plays fixed in "
-            f"advance needs {REFUTED[0]:,} episodes, the formula says {REFUTED[1]:,} (docs, 'The worst case'); above "
-            f"it at {above_design.height} of the {frames['crossing'].height} deltas shown",
+            f"advance needs {REFUTED[0]:,} episodes, the formula says {REFUTED[1]:,} (docs, 'The worst case')",
             False,
         ),
         Claim(

@@ -16,20 +16,22 @@ from surepath._optional import need
 from surepath._version import __version__
 from surepath.errors import SettingError
 from surepath.experiments.drawing import draw_panels, picture_bytes
-from surepath.experiments.figures import cases, cover, hard, ratios
+from surepath.experiments.figures import budget, cases, cover, hard, peers, ratios
 from surepath.experiments.figures.common import Claim, Options
 from surepath.experiments.report import page, picture
 from surepath.experiments.report import settings as settings_part
 from surepath.learners.per_arc.eprl import PRESETS
 from surepath.model.text_files import make_folder, write_bytes, write_text
 
-# By their numbers in the paper, in the order of the report. Every file has TITLE, READING (how to read the picture),
+# By their numbers in the paper, then our own, in the order of the report. Every file has TITLE, READING,
 # make(options) that plays the experiment and judges the claims, and panels(frames) with the numbers to draw.
 FIGURES: dict[str, Any] = {
     "figure-1": cases,
     "figure-2": ratios,
     "figure-3": cover,
     "figure-4": hard,
+    "figure-peers": peers,
+    "figure-budget": budget,
 }
 REPORT = "report.html"
 EXPERIMENTS = "experiments"

@@ -1,1 +1,1 @@
-"""Learners that bound each arc alone: EPRL, BPI-UCRL and Uniform, made of rules."""
+"""Learners that bound each arc alone: EPRL and BPI-UCRL, made of rules."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray
@@ -147,9 +145,9 @@ def start_over(arc: FloatArray, stage: FloatArray, real: FloatArray) -> None:
 
 @inner_kernel
 def remove(rules: Rules, state: State, node: int, e: int) -> int:
-    """Make arc e of this node inactive and return 1; 0 where `keep_last` keeps it, the last of its state."""
+    """Make arc e of this node inactive and return 1; 0 where the authors' code keeps it, the last of its state."""
     degree, tally = state.degree, state.tally
-    if rules.keep_last == 1 and degree[node] == 1:
+    if rules.authors == 1 and degree[node] == 1:
         return 0
     state.flag[at.ACTIVE, e] = False
     degree[node] -= 1
@@ -381,11 +379,8 @@ def eliminate_by_return(graph: Layers, rules: Rules, state: State) -> int:
 # Elimination rules and their schedules: which arcs can no longer be on a best path, and when they are judged.
 
 ELIMINATION = ("return", "value", "both", "none")
-SCHEDULES = ("every-episode", "every-sa", "end-of-period", "geometric")
-EVERY_EPISODE, EVERY_SA, END_OF_PERIOD = range(3)  # places in SCHEDULES; kernels take any other for geometric
-
-_mark, _by_value, _by_return = mark_by_value, eliminate_by_value, eliminate_by_return
-_value_passes = share_passes
+SCHEDULES = ("every-episode", "every-sa", "end-of-period")
+EVERY_EPISODE, EVERY_SA = range(2)  # places in SCHEDULES; kernels take any other for the end of a period
 
 
 @inner_kernel
@@ -403,18 +398,12 @@ def ends_period(state: State) -> bool:
 @hot_kernel
 def is_due(rules: Rules, state: State) -> bool:
     """Return whether eliminations follow this episode, which is counted but not taken in yet."""
-    tally = state.tally
-    t = tally[at.EPISODES]
     if rules.schedule == EVERY_EPISODE:
         due = True
     elif rules.schedule == EVERY_SA:
-        due = t % rules.every == 0
-    elif rules.schedule == END_OF_PERIOD:
+        due = state.tally[at.EPISODES] % rules.every == 0
+    else:
         due = ends_period(state)
-    else:  # geometric
-        due = t >= tally[at.NEXT_TIME]
-        if due:
-            tally[at.NEXT_TIME] = max(t + 1, math.ceil(t * rules.growth))
     return bool(due)
 
 
@@ -423,7 +412,7 @@ def mark(graph: Layers, rules: Rules, state: State, full: int | None) -> bool:
     """Apply the value rule to the statistics before this episode; return whether it marks anything."""
     marked = False
     if full is not None and rules.by_value == 1 and not is_clear(state.stage, state.real):
-        marked = _mark(graph, state)
+        marked = mark_by_value(graph, state)
     return marked
 
 
@@ -435,19 +424,19 @@ def eliminate(
 
     Without `judging`, for a rule written in Python, the marked arcs alone are taken out, at once.
     """
-    if judging and rules.wait == 1 and state.tally[at.UNSEEN_ACTIVE] > 0:
+    if judging and rules.authors == 1 and state.tally[at.UNSEEN_ACTIVE] > 0:
         return
     removed = 0
     for by_return in range(2):
         if by_return == 0:
             if full is not None and marked:
-                removed += _by_value(graph, rules, state)
-            if rules.sequential == 0:
+                removed += eliminate_by_value(graph, rules, state)
+            if rules.authors == 0:
                 continue  # both rules first, then what follows from them
         elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
             if full is not None and rules.by_value == 1:
-                _value_passes(graph, state)
-            removed += _by_return(graph, rules, state)
+                share_passes(graph, state)
+            removed += eliminate_by_return(graph, rules, state)
         if removed > 0:
             refresh_passable(graph, rules, state)
             state.real[at.RETURN_SLACK] = -1.0  # whatever was measured held for the policies before

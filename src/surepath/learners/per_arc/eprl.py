@@ -1,14 +1,13 @@
-"""EPRL with its presets and periods, BPI-UCRL and Uniform: the paper's learners as classes."""
+"""EPRL with its presets, and BPI-UCRL: the paper's learners as classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, positive, real, whole
+from surepath._checks import one_of, positive, whole
 from surepath.errors import SettingError
 from surepath.learners.own_rules import own_rule
 from surepath.learners.per_arc.elimination import ELIMINATION, EVERY_EPISODE, EVERY_SA, SCHEDULES
@@ -20,7 +19,6 @@ from surepath.learners.per_arc.rules import (
     RECOMMEND_CAUTIOUS,
     RECOMMENDATION,
     SAMPLING_RULES,
-    UNIFORM_SAMPLING,
 )
 from surepath.learners.per_arc.state import NO_PERIODS, PERIODS, PERIODS_AFTER_DROP, Rules
 from surepath.learners.widths import ARC_WIDTHS
@@ -84,15 +82,12 @@ class EPRL(RuleLearner):
     probability at least 1 - delta, whatever the sampling rule.
 
     Args:
-        mdp: The layered graph to search.
-        epsilon: How far from the best the answer may be; 0 stops by elimination only.
-        delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor, one number or one per arc.
+        mdp, epsilon, delta, sigma: As in `Learner`: epsilon 0 stops by elimination only.
         sampling: "max-coverage" (the paper's), "static-max-coverage", "max-diameter" or "coverage"; or a rule of your
             own, a function (see `surepath.learners.own_rules`).
         elimination: "return" (line 7), "value", "both" or "none"; or a rule of your own.
-        schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", "geometric",
-            or "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
+        schedule: When to eliminate: "every-episode", "every-sa" (every S * A episodes), "end-of-period", or
+            "paper" (the appendix: end of period for the coverage rules, every S * A episodes for max-diameter).
         widths: "paper", "mixture" (same guarantee, tighter from 15 to 60 visits of an arc on), "empirical" (the
             authors' code) or "uncapped" (the paper's appendix); the last two have no guarantee.
         recommendation: "optimistic" (line 10) or "cautious" (greedy on lower values).
@@ -100,7 +95,6 @@ class EPRL(RuleLearner):
         preset: "theory" (Algorithm 1), "text" (the paper's experiments as written; no guarantee) or "experiment"
             (everything as the authors' code had it; no guarantee).
         prior: The constant c of the mixture width.
-        growth: Ratio of the geometric schedule.
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
 
     Example:
@@ -130,7 +124,6 @@ class EPRL(RuleLearner):
         stopping: Callable[..., Any] | None = None,
         preset: str = "theory",
         prior: float = 20.0,
-        growth: float = 1.1,
         seed: int | None = None,
     ) -> None:
         self.preset = one_of("preset", preset, PRESETS)
@@ -150,9 +143,6 @@ class EPRL(RuleLearner):
         self.widths = one_of("widths", widths or usual.widths, ARC_WIDTHS)
         self.recommendation = one_of("recommendation", recommendation or usual.recommendation, RECOMMENDATION)
         self.prior = positive("prior", prior)
-        self.growth = real("growth", growth)
-        if self.growth <= 1:
-            raise SettingError(f"growth must be above 1, not {self.growth:g}")
         if sigma is None and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
             sigma = usual.sigma
         self.seed = None if seed is None else whole("seed", seed, low=0)
@@ -173,15 +163,9 @@ class EPRL(RuleLearner):
             by_value=int(self.elimination in ("value", "both")),
             schedule=SCHEDULES.index(schedule),
             every=states_times_actions(self.mdp),
-            growth=self.growth,
-            sequential=int(authors),
-            keep_last=int(authors),
-            wait=int(authors),
             stopping=DIAMETER,
-            strict=int(authors),
-            at_eliminations=int(authors),
-            single=1,
             recommendation=RECOMMENDATION.index(self.recommendation),
+            authors=int(authors),
             least_played=int(authors and sampling == "max-diameter"),
             periods=self._periods(sampling != "max-diameter" or schedule == "end-of-period"),
             **self._width_settings(self.widths, self.prior),
@@ -204,10 +188,7 @@ class BPIUCRL(RuleLearner):
     they are the same algorithm: this one. With epsilon = 0 it never stops.
 
     Args:
-        mdp: The layered graph to search.
-        epsilon: How far from the best the answer may be.
-        delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor, one number or one per arc.
+        mdp, epsilon, delta, sigma: As in `Learner`.
         elimination: "none" or "value" (value-based eliminations; upper values are then over active policies).
         widths: "paper" or "mixture", or without a guarantee "empirical" or "uncapped".
         preset: "theory" (the appendix with proven widths), "text" (the paper's experiments as written; no guarantee)
@@ -254,77 +235,9 @@ class BPIUCRL(RuleLearner):
             by_value=int(self.elimination == "value"),
             schedule=EVERY_SA if authors else EVERY_EPISODE,
             every=states_times_actions(self.mdp),
-            sequential=int(authors),
-            keep_last=int(authors),
-            wait=int(authors),
             stopping=OPTIMAL_GAP,
-            at_eliminations=int(authors),
             recommendation=RECOMMEND_CAUTIOUS,
-            widths_first=int(authors),
+            authors=int(authors),
             least_played=int(authors),
             **self._width_settings(self.widths, self.prior),
         )
-
-
-# Uniform --------------------------------------------------------------------------------------------------------------
-# Uniform: a baseline that plays uniformly at random and stops by proof all the same.
-
-
-class Uniform(RuleLearner):
-    """At every state each action with the same chance; stop when the optimal value is known to within epsilon.
-
-    Its stop and its answer are those of BPI-UCRL, so the guarantee is the same: only the choice of paths is blind.
-
-    Args:
-        mdp: The layered graph to search.
-        epsilon: How far from the best the answer may be; with 0 it never stops.
-        delta: Allowed probability of a wrong answer.
-        sigma: Sub-Gaussian factor, one number or one per arc.
-        widths: "paper" or "mixture", or without a guarantee "empirical" or "uncapped".
-        seed: Of the choices; a simulated run draws its own.
-        prior: The constant c of the mixture width.
-
-    Example:
-        >>> from surepath import MDP
-        >>> learner = Uniform(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
-        >>> while not learner.stopped:
-        ...     path = learner.ask()
-        ...     learner.tell(path, [float(path[0])])
-        >>> learner.recommend().tolist()
-        [1]
-    """
-
-    name: ClassVar[str] = "Uniform"
-
-    def __init__(
-        self,
-        mdp: MDP,
-        epsilon: float,
-        delta: float,
-        sigma: ArrayLike | None = None,
-        *,
-        widths: str | None = None,
-        seed: int = 0,
-        prior: float = 20.0,
-    ) -> None:
-        self.widths = one_of("widths", widths or "paper", ARC_WIDTHS)
-        self.seed = whole("seed", seed, low=0)
-        self.prior = positive("prior", prior)
-        super().__init__(mdp, epsilon, delta, sigma)
-
-    def _rules(self) -> Rules:
-        return Rules(
-            sampling=UNIFORM_SAMPLING,
-            schedule=EVERY_EPISODE,
-            every=1,
-            stopping=OPTIMAL_GAP,
-            recommendation=RECOMMEND_CAUTIOUS,
-            seed=self.seed % (1 << 62),
-            **self._width_settings(self.widths, self.prior),
-        )
-
-    def _rules_for(self, rng: np.random.Generator) -> Rules:
-        return self.rules._replace(seed=int(rng.integers(1 << 62)))
-
-    def _begin(self, rng: np.random.Generator) -> None:
-        self.rules = self._rules_for(rng)

@@ -1,4 +1,4 @@
-"""A learner made of rules: the shared ask/tell machinery of EPRL, BPI-UCRL and the uniform baseline.
+"""A learner made of rules: the shared ask/tell machinery of EPRL and BPI-UCRL.
 
 A subclass turns its settings into a `Rules` of numbers; kernels do the rest, one episode at a time here and whole runs
 in `_run`.
@@ -194,14 +194,14 @@ class RuleLearner(Learner):
         step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
         for number, rng in enumerate(generators):
             raise_if_cancelled()
-            rules, tally = self._rules_for(rng), state.tally
+            tally = state.tally
             tally[at.RUN_NUMBER] = number
             tally[at.PERIOD] = tally[at.EPISODES] = tally[at.LEFT_AHEAD] = 0
             limit = min(budget, step, max(1000, len(self._table) - 1))  # as far as a table is filled
             while True:
                 state = state._replace(table=self._table_for(limit))
                 task = tasks.FINISH if limit == budget else tasks.RUN
-                player(self.layers, rules, state, reality, rng, task, limit, falling, record, full)
+                player(self.layers, self.rules, state, reality, rng, task, limit, falling, record, full)
                 if tally[at.SETTLED] == size:
                     break
                 raise_if_cancelled()
@@ -238,10 +238,6 @@ class RuleLearner(Learner):
         record.eliminated[0] = n - int(state.tally[at.N_ACTIVE])
         rng.bit_generator.state = start
         return record
-
-    def _rules_for(self, rng: np.random.Generator) -> Rules:
-        """Return the rules of one simulated run."""
-        return self.rules
 
     def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
         """Turn the widths into numbers; each arc, or each arc to learn, has delta / arcs."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import IntArray
-from surepath.kernels.draw import mix
 from surepath.kernels.flow import minimum_flow
 from surepath.kernels.jit import Whole, folded_kernel, inner_kernel, kernel
 from surepath.kernels.sweeps import Graph, Layers
@@ -93,145 +91,64 @@ def follow_cover(graph: Layers, state: State, spend: bool | np.bool_) -> None:
 
 
 # Sampling -------------------------------------------------------------------------------------------------------------
-# Sampling rules: which path to play next. `choose` dispatches on the rule's number.
+# Sampling rules: which path to play next, with k_t = 1 + min of n^{t-1} over active arcs, the period of episode t; it
+# never falls and may jump. Arcs with a known reward are never undersampled. Ties: lowest arc (least played action under
+# the `experiment` preset, but for the coverage rules).
 #
-# A rule only says which path is due; the kernels that find it are shared (`bounds.py`, `rules.py`,
-# `random_path`), because each copy of them takes time to compile. k_t = 1 + min of n^{t-1} over active arcs is the
-# period of episode t; it never falls and may jump. Arcs with a known reward are never undersampled. Ties: lowest arc,
-# unless a rule says otherwise.
+# max-coverage         the rule of Algorithm 1. Odd episodes: among ALL policies, the one that visits most undersampled
+#                      arcs, argmax sum_h 1{ (s_h, a_h) active when period k_t began, n^{t-1}(s_h, a_h) < k_t }; even
+#                      ones: max-diameter. Eliminated arcs may be played to cover faster.
+# static-max-coverage  (appendix on algorithms) Odd episodes: when the period changes, every arc active then with fewer
+#                      than k visits demands one visit; an integer minimum flow over the FULL graph meets the demands,
+#                      and its paths, a smallest set of policies that visits them all, are played one by one. If the
+#                      cover runs out while the period lasts, as above. Even ones: max-diameter.
+# max-diameter         argmax over Pi^{t-1} of sum_h b_h^{t-1}(s_h, a_h). Unvisited arcs have infinite width: the path
+#                      with most of them wins, then the finite part. Its value is half the diameter that the stop tests,
+#                      so one backward pass serves both.
+# coverage             in every episode, argmax over ALL policies of sum_h 1{ (s_h, a_h) active now, n^{t-1} < k_t }:
+#                      how the authors ran max-coverage.
+# optimistic           BPI-UCRL: pi_h(s) = argmax_a Qbar_h^{t-1}(s, a) over active policies, infinities as above. Under
+#                      the `experiment` preset it plays on widths alone while some arc is unvisited.
 
-SAMPLING_RULES = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic", "uniform")
-MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC, UNIFORM_SAMPLING = range(6)
+SAMPLING_RULES = ("max-coverage", "static-max-coverage", "max-diameter", "coverage", "optimistic")
+MAX_COVERAGE, STATIC_MAX_COVERAGE, MAX_DIAMETER, COVERAGE, OPTIMISTIC = range(5)
+
 
 # What a rule can ask for: the active policy of largest diameter, or of largest upper value; a path with most
 # undersampled arcs, judged on the arcs that were active when the period began or are active now; the next path of the
-# period's cover; random actions.
-WIDEST_PATH, HIGHEST_PATH, COVER_STARTED, COVER_ACTIVE, NEXT_OF_COVER, RANDOM_PATH = range(6)
-
-
-@folded_kernel
-def max_coverage(rules: Rules, tally: IntArray) -> int:
-    """Ask for a covering path and the widest one in turn: the sampling rule of Algorithm 1.
-
-    Odd episodes: the policy, among ALL policies, that visits most undersampled arcs,
-
-        argmax sum_h 1{ (s_h, a_h) active when period k_t began, n^{t-1}(s_h, a_h) < k_t };
-
-    even episodes: max-diameter over active policies. Eliminated arcs may be played to cover faster. The episode about
-    to be played is number EPISODES + 1.
-    """
-    return WIDEST_PATH if tally[at.EPISODES] % 2 == 1 else COVER_STARTED
-
-
-@folded_kernel
-def static_max_coverage(rules: Rules, tally: IntArray) -> int:
-    """Ask for the next path of the period's cover and for the widest one in turn (appendix on algorithms).
-
-    When the period changes, every arc active then with fewer than k visits demands one visit, an integer minimum flow
-    over the FULL graph meets the demands, and its paths, a smallest set of policies that visits them all, are played
-    one by one on odd episodes. Even episodes play max-diameter. If the cover runs out while the period lasts, or once
-    arcs were excluded, the greedy rule of max-coverage takes over. Each path follows the arc with most flow left.
-    """
-    if tally[at.EPISODES] % 2 == 1:
-        return WIDEST_PATH
-    return NEXT_OF_COVER if tally[at.COVER_LEFT] > 0 else COVER_STARTED
-
-
-@folded_kernel
-def max_diameter(rules: Rules, tally: IntArray) -> int:
-    """Ask for an active policy with the largest sum of widths (the function MaxDiameter of Algorithm 1).
-
-        pi^t in argmax over Pi^{t-1} of sum_h b_h^{t-1}(s_h, a_h)
-
-    Unvisited arcs have infinite width: the path with most of them wins, then the finite part. Its value is half the
-    diameter that the stopping rule tests, so one backward pass serves both. Ties: lowest arc (least played action under
-    the `experiment` preset).
-    """
-    return WIDEST_PATH
-
-
-@folded_kernel
-def coverage(rules: Rules, tally: IntArray) -> int:
-    """Ask for the policy that visits most undersampled arcs, in every episode: how the authors ran max-coverage.
-
-        pi^t in argmax over ALL policies of sum_h 1{ (s_h, a_h) in A, n^{t-1}(s_h, a_h) < k_t }
-
-    with A the arcs active now. Eliminated arcs may be played on the way.
-    """
-    return COVER_ACTIVE
-
-
-@folded_kernel
-def optimistic(rules: Rules, tally: IntArray) -> int:
-    """Ask for the active policy of largest upper value: the sampling rule of BPI-UCRL.
-
-        pi^t_h(s) = argmax_a  Qbar_h^{t-1}(s, a)
-
-    An unvisited arc has an infinite upper value: the path with most of them wins, then the finite part. Under the
-    `experiment` preset it plays on widths alone while some arc is unvisited, as the authors' code does. Ties: lowest
-    arc (least played action under that preset).
-    """
-    return WIDEST_PATH if rules.widths_first == 1 and tally[at.UNSEEN] > 0 else HIGHEST_PATH
-
-
-@folded_kernel
-def uniform(rules: Rules, tally: IntArray) -> int:
-    """Ask for random actions, each of a state with the same chance: a baseline that learns nothing from the rewards.
-
-    No active sets, no ties; arcs that have left the graph are not played.
-    """
-    return RANDOM_PATH
+# period's cover.
+WIDEST_PATH, HIGHEST_PATH, COVER_STARTED, COVER_ACTIVE, NEXT_OF_COVER = range(5)
 
 
 @folded_kernel
 def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
     """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it.
 
-    With `full` None the rule is max-coverage or coverage.
+    With `full` None the rule is max-coverage or coverage. The episode about to be played is number EPISODES + 1.
     """
+    turn, odd = WIDEST_PATH, state.tally[at.EPISODES] % 2 == 0
     if rules.sampling == MAX_COVERAGE:
-        turn = max_coverage(rules, state.tally)
+        turn = COVER_STARTED if odd else WIDEST_PATH
     elif full is None or rules.sampling == COVERAGE:
-        turn = coverage(rules, state.tally)
-    elif rules.sampling == MAX_DIAMETER:
-        turn = max_diameter(rules, state.tally)
+        turn = COVER_ACTIVE
     elif rules.sampling == OPTIMISTIC:
-        turn = optimistic(rules, state.tally)
-    elif rules.sampling == STATIC_MAX_COVERAGE:
-        turn = static_max_coverage(rules, state.tally)
-    else:
-        turn = uniform(rules, state.tally)
+        turn = WIDEST_PATH if rules.authors == 1 and state.tally[at.UNSEEN] > 0 else HIGHEST_PATH
+    elif rules.sampling == STATIC_MAX_COVERAGE and odd:
+        turn = NEXT_OF_COVER if state.tally[at.COVER_LEFT] > 0 else COVER_STARTED
     if turn in (COVER_STARTED, COVER_ACTIVE):
         cover(graph, state, np.int64(at.ACTIVE if turn == COVER_ACTIVE else at.STARTED))
     elif full is not None and turn == NEXT_OF_COVER:
         follow_cover(graph, state, np.bool_(False))
-    elif full is not None and turn == RANDOM_PATH:
-        random_path(graph, rules, state)
     else:
         walk(graph, rules, state, np.int64(BY_UPPER if turn == HIGHEST_PATH else BY_WIDTH))
-
-
-@inner_kernel
-def random_path(graph: Layers, rules: Rules, state: State) -> None:
-    """Write a path of random actions into the row PATH.
-
-    The chance comes from a hash of (seed, episode, stage), so that asking twice gives the same path and a run can be
-    repeated from any point.
-    """
-    node = np.uint32(0)
-    key = mix(np.int64(rules.seed)) ^ mix(state.tally[at.EPISODES] + 1)
-    for h in range(state.path.shape[1]):
-        chosen, degree = np.int64(graph.first[node]), np.int64(graph.first[node + 1]) - np.int64(graph.first[node])
-        draw = mix(np.int64(key >> np.uint64(1)) + h * 7919) >> np.uint64(1)
-        chosen += np.int64(draw % np.uint64(degree))
-        state.path[at.PATH, h] = chosen
-        node = graph.target[chosen]
 
 
 # Stopping -------------------------------------------------------------------------------------------------------------
 # Stopping and recommendation rules: when the answer is good enough, and which path it is.
 #
-# Stopping rules are functions here, and `is_close` dispatches on the rule's number. Recommendation rules:
+# Line 9 of Algorithm 1, first half: the largest confidence interval of an active policy,
+# max over Pi^t of 2 sum_h b_h^t(s_h, a_h), is at most epsilon (below it, under the `experiment` preset). BPI-UCRL has
+# `optimal_gap`. Recommendation rules:
 #
 # optimistic   line 10 of Algorithm 1: the active policy of largest upper value.
 # cautious     greedy on the lower values over ALL policies; BPI-UCRL, and EPRL as the authors ran it. A path with an
@@ -242,17 +159,6 @@ def random_path(graph: Layers, rules: Rules, state: State) -> None:
 DIAMETER, OPTIMAL_GAP = range(2)
 RECOMMENDATION = ("optimistic", "cautious")
 RECOMMEND_OPTIMISTIC, RECOMMEND_CAUTIOUS = range(2)
-
-
-@folded_kernel
-def diameter(state: State) -> float:
-    """Return the largest confidence interval of an active policy; SPREAD is up to date. Line 9 of Algorithm 1.
-
-        max over Pi^t of 2 sum_h b_h^t(s_h, a_h)  <=  epsilon
-
-    stops (below it, under the `experiment` preset). Infinite while an active policy passes an unvisited arc.
-    """
-    return float(2.0 * state.node[at.SPREAD, 0])
 
 
 @folded_kernel
@@ -276,8 +182,9 @@ def optimal_gap(graph: Layers, state: State, epsilon: float) -> float:
 
 @folded_kernel
 def is_within(rules: Rules, size: float, epsilon: float) -> bool:
-    """Return whether a size is within epsilon; under the `experiment` preset what equals it is not."""
-    return bool(size < epsilon or (size == epsilon and rules.strict == 0))
+    """Return whether a size is within epsilon; for EPRL under the `experiment` preset what equals it is not."""
+    strict = rules.authors == 1 and rules.stopping == DIAMETER
+    return bool(size < epsilon or (size == epsilon and not strict))
 
 
 @folded_kernel
@@ -292,7 +199,7 @@ def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: in
     if rules.stopping == OPTIMAL_GAP:
         fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
     refresh_values(graph, state, np.int64(fresh), np.int64(weight), np.int64(value))
-    size = diameter(state)
+    size = 2.0 * state.node[at.SPREAD, 0]
     if full is not None and rules.stopping == OPTIMAL_GAP:
         size = optimal_gap(graph, state, epsilon)
     return is_within(rules, size, epsilon)
@@ -321,8 +228,8 @@ def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
     active action, what they make is the best path and the gap is 0; the cautious rule, which considers all policies,
     then gives way (but for the authors' settings, in which the last action of a state stays and proves nothing).
     """
-    single = rules.single == 1 and state.tally[at.CROWDED] == 0
-    optimistic = rules.recommendation == RECOMMEND_OPTIMISTIC or (single and rules.keep_last == 0)
+    single = rules.stopping == DIAMETER and state.tally[at.CROWDED] == 0
+    optimistic = rules.recommendation == RECOMMEND_OPTIMISTIC or (single and rules.authors == 0)
     walk_counting(graph, rules, state, np.int64(BY_UPPER if optimistic else BY_LOWER), np.int64(at.ADVICE))
     if optimistic and single:
         return 0.0

@@ -139,7 +139,6 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
     state.real[at.LIFTED] = 0.0
     state.real[at.GUARD] = 0.0
     tally[at.PERIOD] = 1 if rules.periods != NO_PERIODS else -1  # nothing is below -1 visits
-    tally[at.NEXT_TIME] = 1
     tally[at.COVER_STALE] = 1
     for h in range(state.path.shape[1]):
         stage[at.FALLEN, h] = 0.0
@@ -266,7 +265,7 @@ def may_sprint(rules: Rules, state: State) -> bool:
     hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[at.FRESH_BEST] == 1
     timed = (rules.schedule == EVERY_EPISODE or rules.schedule == EVERY_SA) and rules.periods == 0
     finite = tally[at.PASSABLE_INFINITE] == 0 and (rules.cap == np.inf or tally[at.UNSEEN] == 0)
-    undecided = tally[at.CROWDED] > 0 or rules.single == 0
+    undecided = tally[at.CROWDED] > 0 or rules.stopping == OPTIMAL_GAP
     if not ((wide or hopeful) and timed and finite and undecided):
         return False
     return rules.by_value == 0 or until_due(rules, tally[at.EPISODES]) > 1 or is_clear(state.stage, state.real)
@@ -334,7 +333,7 @@ def sprint(
             moved, measured = False, False
         if begun:
             until -= 1
-            judging = not value[0] > bar and (until == 0 or rules.at_eliminations == 0)
+            judging = not value[0] > bar and (until == 0 or rules.authors == 0)
             if judging and not wide:
                 backward_masked(graph, arc[at.LOWER], floor)
                 judging = is_within(rules, value[0] - floor[0], epsilon)
@@ -528,12 +527,12 @@ def play(
                 roll_period(tally, state.number[at.VISITS], state.flag)
             if dropping:
                 return 0.0
-            tally[at.CHECKED] = 1 if due or rules.at_eliminations == 0 else 0
+            tally[at.CHECKED] = 1 if due or rules.authors == 0 else 0
         while tally[at.SETTLED] < len(epsilons):  # line 9: GAP, SINGLE (one action at most in every state) or GO_ON
             epsilon, reason = epsilons[tally[at.SETTLED]], BUDGET if over else GO_ON
             asked = over or task == ADVISE
             close = not asked and is_close(graph, rules, state, epsilon, full)
-            single = rules.single == 1 and tally[at.CROWDED] == 0 and tally[at.CHECKED] == 1
+            single = rules.stopping == DIAMETER and tally[at.CROWDED] == 0 and tally[at.CHECKED] == 1
             if asked or close or single:
                 gap = certified_gap(graph, rules, state)
                 if task == ADVISE:

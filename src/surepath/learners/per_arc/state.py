@@ -62,20 +62,19 @@ UNSEEN_ACTIVE = 4  # of these, the active ones
 PASSABLE_INFINITE = 5  # passable arcs of infinite width
 N_ACTIVE = 6  # active arcs
 CROWDED = 7  # nodes with two active arcs or more
-NEXT_TIME = 8  # next geometric elimination time
-FRESH_FLOOR = 9  # 1 when the row FLOOR belongs to the current statistics
-FRESH_BEST = 10
-FRESH_SPREAD = 11
-CHECKED = 12  # 1 when the stopping rule is due after this episode
-COVER_LEFT = 13  # paths of this period's cover still to play
-COVER_STALE = 14  # 1 when the period's cover is still to be found
-SETTLED = 15  # how many epsilons are settled
-MEASURED = 16  # episode after which slack was last measured
-EAGER = 17  # until this episode arcs are judged every time, without measuring
-LEFT_AHEAD = 18  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
-FRESH_CLEAR = 19  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
-RUN_NUMBER = 20  # which run of the record is played, from 0
-N_TALLY = 21
+FRESH_FLOOR = 8  # 1 when the row FLOOR belongs to the current statistics
+FRESH_BEST = 9
+FRESH_SPREAD = 10
+CHECKED = 11  # 1 when the stopping rule is due after this episode
+COVER_LEFT = 12  # paths of this period's cover still to play
+COVER_STALE = 13  # 1 when the period's cover is still to be found
+SETTLED = 14  # how many epsilons are settled
+MEASURED = 15  # episode after which slack was last measured
+EAGER = 16  # until this episode arcs are judged every time, without measuring
+LEFT_AHEAD = 17  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
+FRESH_CLEAR = 18  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
+RUN_NUMBER = 19  # which run of the record is played, from 0
+N_TALLY = 20
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
@@ -106,16 +105,8 @@ class Rules(NamedTuple):
     cap: float  # largest width, finite for the empirical one
     by_return: int = 0  # 1: the return-gap elimination rule is on
     by_value: int = 0  # 1: the value-based elimination rule is on
-    growth: float = 2.0  # ratio of the geometric schedule
-    sequential: int = 0  # 1: value-based eliminations take effect before the return rule is judged
-    keep_last: int = 0  # 1: the last active action of a state is never eliminated
-    wait: int = 0  # 1: nothing is eliminated before every active arc has a visit
-    strict: int = 0  # 1: stop below epsilon, not at it
-    at_eliminations: int = 0  # 1: the stopping rule is tested at elimination times only
-    single: int = 0  # 1: also stop when every state has at most one active action
-    widths_first: int = 0  # 1: the optimistic rule plays on widths alone while some arc is unvisited
+    authors: int = 0  # 1: the habits of the authors' code, as `Preset.authors` lists them
     least_played: int = 0  # 1: ties go to the least played action, else to the lowest arc
-    seed: int = 0  # key of the uniform rule
     periods: int = NO_PERIODS  # whether the sampling rule or the schedule needs to know the period
 
 
