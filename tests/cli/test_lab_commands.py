@@ -84,8 +84,6 @@ CASES = {
     "graph of a certificate": ["graph", "certificate.json"],
     "graph of a problem": ["graph", "problem.json"],
     "graph of an instance": ["graph", "chain-v1/n3k2/seed7"],
-    "visits": ["visits", "study.db", "one"],
-    "visits of a certificate": ["visits", "certificate.json", "--most", "1"],
     "intervals": ["intervals", "certificate.json"],
     "challengers": ["challengers", "study.db", "one", "--most", "2"],
     "stopping": ["stopping", "results"],

@@ -88,7 +88,7 @@ HUGE = "999999999"
         "minimax_hard-v1/s536870912a2h90",
         f"cover_gap-v1/m{HUGE}",
         f"paper_random-v1/s{HUGE}a2h3/seed0",
-        f"paper_random-v1/s2a2h3/max_tries{HUGE}/min_gap5.0/seed0",
+        "paper_random-v1/s2a2h3/min_gap5.0/seed0",
         "chain-v1/n3k2/sigma1e999/seed0",
         f"chain-v1/n3k2/seed{LONGEST}",
     ],

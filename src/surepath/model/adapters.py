@@ -158,21 +158,19 @@ def from_gymnasium(
     horizon: int,
     *,
     seed: int = 0,
-    replays: int = 1,
     max_arcs: int = 1_000_000,
     direction: str = "maximize",
 ) -> MDP:
     """Discover the reachable (stage, observation) graph of an environment.
 
     Honours `info["action_mask"]` and `env.action_masks()`. After termination or truncation a plan waits on
-    pass-through arcs of known reward 0. Every transition is tried `1 + replays` times along one path to its state, and
+    pass-through arcs of known reward 0. Every transition is tried twice along one path to its state, and
     checked again whenever it lies on the path to another one; a second outcome is an error, and so are two paths to an
     observation that allow different actions. Not caught: chance that is rare or hidden in a generator other than
     `np_random`, and two paths to one observation that only go on differently. `play` checks each episode.
     """
     spaces = need("gymnasium", "gym").spaces
     horizon = whole("horizon", horizon, low=1, error=ProblemError)
-    whole("replays", replays, low=0, error=ProblemError)
     space = getattr(env, "action_space", None)
     if not isinstance(space, spaces.Discrete):
         raise ProblemError(f"the environment needs a Discrete action space; it has {space}")
@@ -185,8 +183,7 @@ def from_gymnasium(
             for action in place.actions:
                 trail = (*place.trail, (str(place.name), action))
                 reached = walker.walk(trail)
-                for _ in range(replays):
-                    walker.same(trail, reached.name, walker.walk(trail).name)
+                walker.same(trail, reached.name, walker.walk(trail).name)
                 rows.append((stage, str(place.name), action, reached.name))
                 if len(rows) > max_arcs:
                     raise ProblemError(f"more than {max_arcs:,} options by step {stage + 1}; lower the horizon")

@@ -154,6 +154,7 @@ def names() -> list[str]:
 
 MAX_ARCS = 100_000_000
 MAX_LETTERS = 300
+MOST_TRIES = 10_000  # draws of a random instance until its least gap is large enough
 
 
 def check_size(arcs: int) -> None:
@@ -249,20 +250,18 @@ def paper_random(
     min_gap: float = 0.1,
     seed: int = 0,
     sigma: float = 1.0,
-    max_tries: int = 10_000,
 ) -> Instance:
     """Build the paper's random instances: uniform next states, means uniform on [0, 1], Gaussian noise.
 
     Drawn again until the least positive value gap over ALL states and stages, unreachable ones included, exceeds
-    `min_gap`, at most `max_tries` times.
+    `min_gap`, at most 10,000 times.
 
     Example:
         >>> paper_random(2, 2, 3, seed=7).id
         'paper_random-v1/s2a2h3/seed7'
     """
     check_size(states * actions * horizon)
-    whole("max_tries", max_tries, low=1, high=1_000_000, error=ProblemError)
-    next_state, means, _ = _tables(states, actions, horizon, min_gap, seed, max_tries)
+    next_state, means, _ = _tables(states, actions, horizon, min_gap, seed)
     return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma))
 
 
@@ -281,12 +280,10 @@ def paper_min_gap(id: str) -> float:
     return _tables(**found)[2]
 
 
-def _tables(
-    states: int, actions: int, horizon: int, min_gap: float, seed: int, max_tries: int
-) -> tuple[IntArray, FloatArray, float]:
+def _tables(states: int, actions: int, horizon: int, min_gap: float, seed: int) -> tuple[IntArray, FloatArray, float]:
     """Draw next states and means, both [H, S, A]; return them and the least positive value gap."""
     rng = _rng(seed)
-    for _ in range(max_tries):
+    for _ in range(MOST_TRIES):
         next_state = rng.integers(states, size=(horizon, states, actions))
         means = rng.random((horizon, states, actions))
         value = np.zeros(states)
@@ -299,7 +296,7 @@ def _tables(
         if least > min_gap:
             return next_state, means, float(least)
     raise ProblemError(
-        f"no instance with a minimum value gap above {min_gap:g} in {max_tries} tries; "
+        f"no instance with a minimum value gap above {min_gap:g} in {MOST_TRIES:,} tries; "
         f"lower min_gap or take fewer states, actions or stages"
     )
 

@@ -20,7 +20,6 @@ from surepath.model.edges import STAGES, build, read_rows
 from surepath.model.mdp import MDP
 from surepath.model.steps import from_steps
 from surepath.model.text_files import (
-    MAX_BYTES,
     is_workbook,
     parse_csv,
     plain_cell,
@@ -404,20 +403,19 @@ class Problem:
     missing: str | None = None
 
 
-def load_problem(path: str | Path, *, sigma: float | None = None, max_bytes: int = MAX_BYTES) -> Problem:
+def load_problem(path: str | Path, *, sigma: float | None = None) -> Problem:
     """Read a JSON problem file; or, when the name ends in .csv or .xlsx, an edge table or a sheet of steps.
 
     Args:
         path: The file.
         sigma: Sub-Gaussian factor of the edges that declare neither sigma nor range. A file that gives means needs
             one or the other; a graph alone loads without.
-        max_bytes: Larger files are refused unread.
     """
     file = Path(path)
     if is_workbook(file):
-        text = workbook_text(read_bytes(file, max_bytes), file.name)
+        text = workbook_text(read_bytes(file), file.name)
         return parse_problem_text(text, f"{file.name}.csv", sigma=sigma)
-    return parse_problem_text(read_text(file, max_bytes), file.name, sigma=sigma)
+    return parse_problem_text(read_text(file), file.name, sigma=sigma)
 
 
 def parse_problem_text(text: str, name: str, *, sigma: float | None = None) -> Problem:

@@ -298,7 +298,6 @@ class MDP:
         horizon: int,
         *,
         seed: int = 0,
-        replays: int = 1,
         max_arcs: int = 1_000_000,
         direction: str = "maximize",
     ) -> MDP:
@@ -311,13 +310,12 @@ class MDP:
             env: A Gymnasium environment with a Discrete action space (the extra `gym`).
             horizon: Number of stages H.
             seed: Passed to every `reset`; it fixes the start.
-            replays: How often each new transition is tried again.
             max_arcs: Stop with an error beyond this size.
             direction: "maximize" or "minimize".
         """
         from surepath.model.adapters import from_gymnasium
 
-        return from_gymnasium(env, horizon, seed=seed, replays=replays, max_arcs=max_arcs, direction=direction)
+        return from_gymnasium(env, horizon, seed=seed, max_arcs=max_arcs, direction=direction)
 
     @classmethod
     def load(cls, path: str | Path) -> MDP:
