@@ -19,7 +19,7 @@ from tests.learners.worlds import random_mdp
 
 LEARNERS: list[tuple[Any, dict[str, Any]]] = [
     (Challenger, {}),
-    (Challenger, {"dependence": "independent", "prior": "both", "sampling": "max-diameter"}),
+    (Challenger, {"dependence": "independent", "prior": "detour", "sampling": "max-diameter"}),
     (EPRL, {}),
     (EPRL, {"sampling": "static-max-coverage"}),
     (EPRL, {"sampling": "max-diameter", "elimination": "both"}),

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, log, log2
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import rel_entr, roots_jacobi
+from scipy.special import erfcx, ndtr, rel_entr, roots_jacobi
 
 from surepath._checks import FloatArray, IntArray, check_delta, check_epsilon, check_sigma, one_of, one_sigma, whole
 from surepath.errors import ProblemError, SettingError
 from surepath.kernels.flow import schedule
 from surepath.model.mdp import MDP
+from surepath.model.paths import best_path, even_flow
 from surepath.model.worlds import BERNOULLI, BETA, CALLABLE, GAUSSIAN, TABLE, UNIFORM, ArcLaws, Instance
 from surepath.theory.flows import Flow, minimum_flow
 from surepath.theory.gaps import Case, checked_case, confidence, divide, log_confidence, require_tree
@@ -523,3 +526,80 @@ def design_episodes(mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike = 1
     noise = check_sigma(sigma, mdp.n_arcs)
     noise[mdp.is_known] = 0.0
     return schedule(mdp, noise, epsilon, check_delta(delta)).episodes
+
+
+def most_trials(mdp: MDP, settings: Mapping[str, Any], flow: ArrayLike | None = None) -> float:
+    """Bound the episodes after which a check of Challenger passes under any dependence, whatever was seen.
+
+    The incumbent has the largest empirical return, so its gap is at most the sum over stages of the largest S0 width
+    (docs, "Challenger: the theorem"), a number of the visits alone. Nothing may be excluded.
+
+    Args:
+        mdp: The problem.
+        settings: Those of a Challenger on it, as `settings()` gives them, with a declared sigma and epsilon above 0.
+        flow: The part of the episodes that goes through each arc, float [N]; by default that of evenly picked actions.
+
+    Example:
+        >>> from surepath import Challenger, families
+        >>> mdp = families.chain(8, 4, seed=0).mdp
+        >>> round(most_trials(mdp, Challenger(mdp, 0.3, 0.1, 0.1).settings()))
+        4160
+    """
+    epsilon, bound = check_epsilon(settings["epsilon"]), settings["bound"]
+    entries = [entry for entry in bound["entries"] if entry["prior"] == "stages"]
+    if epsilon == 0 or not entries or any(entry["kind"] != "half-normal" for entry in entries):
+        raise SettingError('this bound is for epsilon above 0, dependence="any" and a declared sigma')
+    even = even_flow(mdp)
+    parts = even if flow is None else np.asarray(flow, dtype=np.float64)
+    sigma = np.where(mdp.is_known, 0.0, check_sigma(settings["sigma"], mdp.n_arcs))
+    choice = (np.diff(mdp.first)[mdp.source] > 1).astype(np.float64)
+    most = max(1.0, float(choice[best_path(mdp, choice)].sum()))
+    degree = np.diff(mdp.first)[mdp.source]
+    far = 0.5 / max(1, mdp.n_arcs - mdp.horizon)
+    near = far + 0.5 / (most * np.maximum(degree - 1, 1))
+    sides = [
+        [
+            np.clip(of["factor"] * entry["scale"] * (even / even.mean()) ** of["power"], bound["least"], bound["most"])
+            for of in (bound["rival"], bound["incumbent"])
+        ]
+        for entry in entries
+    ]
+
+    def gap(episodes: float) -> float:
+        n, total = np.maximum(np.floor(episodes * parts), 1.0), 0.0
+        for h in range(mdp.horizon):
+            arcs = np.arange(mdp.stage_arc[h], mdp.stage_arc[h + 1])
+            source, least = mdp.source[arcs], np.full((len(arcs), len(arcs)), np.inf)
+            share = np.where(source[:, None] == source, near[arcs], far)
+            for entry, both in zip(entries, sides):
+                (a, u), (b, v) = ((sigma * np.sqrt(n + c) / n, 0.5 * np.log1p(n / c)) for c in both)
+                cost = -np.log(settings["delta"] * entry["weight"] * share) + u[arcs][:, None] + v[arcs]
+                k = np.sqrt(0.5 * (a[arcs][:, None] ** 2 + b[arcs] ** 2) / cost)[..., None] * SLOPES
+                k = np.maximum(k, 1e-300)
+                width = _conjugate(a[arcs][:, None, None] / k) + _conjugate(b[arcs][:, None] / k) + cost[..., None]
+                least = np.minimum(least, (k * width).min(axis=-1))
+            np.fill_diagonal(least, 0.0)
+            total += float(least.max())
+        return total
+
+    low = high = 1.0 / float(parts.min())
+    while gap(high) > epsilon:
+        low, high = high, 2.0 * high
+    while high - low > 1e-3 * high:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if gap(middle) <= epsilon else (middle, high)
+    return high
+
+
+SLOPES = 1.2 ** np.arange(-3, 8)  # that a check tries for a pair, beside the one that suits S0
+
+
+def _conjugate(y: FloatArray) -> FloatArray:
+    """Compute h*(y) or a little above it, h(x) = x^2 / 2 + log(2 Phi(x)), from points x with h'(x) = y; 0 at y = 0."""
+    x = np.linspace(-40.0, 60.0, 20_001)
+    scaled = erfcx(-np.minimum(x, 0.0) / np.sqrt(2))  # left of 0 the terms of h cancel, and h(x) = log of this
+    right = np.maximum(x, 0.0)
+    h = np.where(x < 0, np.log(scaled), right**2 / 2 + np.log(2 * ndtr(right)))
+    slope = x + np.where(x < 0, np.sqrt(2 / np.pi) / scaled, np.exp(-(right**2) / 2) / np.sqrt(2 * np.pi) / ndtr(right))
+    inside = np.interp(y, slope, x * slope - h)
+    return np.where(y == 0, 0.0, np.where(y > slope[-1], y * y / 2, inside))

@@ -50,10 +50,9 @@ def wrong(learner: Challenger, instance: Instance, runs: int) -> int:
 CASES: list[tuple[Instance, float, int, dict[str, Any]]] = [
     (options(1, 2, 0.102), 0.1, 2000, {}),
     (options(1, 2, 0.31), 0.3, 2500, {}),
-    (options(1, 3, 0.51), 0.5, 500, {"prior": "both", "sampling": "coverage"}),
+    (options(1, 3, 0.51), 0.5, 500, {"sampling": "coverage"}),
     (options(1, 2, 0.3), 0.0, 700, {}),
-    (options(3, 2, 0.51), 0.5, 700, {}),
-    (options(3, 2, 0.51), 0.5, 300, {"prior": "uniform"}),
+    (options(3, 2, 0.51), 0.5, 1000, {}),
     (options(10, 2, 1.02, 0.5), 1.0, 150, {}),
     (options(10, 2, 0.5, 0.2), 0.0, 50, {}),
     (two_roads(10, 1.02), 1.0, 700, {}),

@@ -147,7 +147,7 @@ def test_the_answer_and_its_certificate_have_one_source() -> None:
 
 def test_settings_rebuild_the_learner() -> None:
     mdp = chain().mdp
-    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), prior="both", dependence="independent")
+    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), prior="detour", dependence="independent")
     again = learner.fresh(0.5)
     assert again.settings() == learner.settings()
     assert again.ask().tolist() == learner.ask().tolist()

@@ -13,8 +13,7 @@ from tests.learners.worlds import random_mdp
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"dependence": "independent", "prior": "uniform"},
-    {"dependence": "independent", "prior": "both"},
+    {"dependence": "independent", "prior": "detour"},
     {"sampling": "max-diameter"},
     {"dependence": "independent", "sampling": "separating", "prior": "excursion"},
     {"sampling": "coverage"},

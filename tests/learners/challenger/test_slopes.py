@@ -16,7 +16,7 @@ pytestmark = pytest.mark.pure
 @given(graphs, seeds)
 def test_no_slope_left_out_would_bound_a_pair_much_better(mdp: MDP, seed: int) -> None:
     """Neighbours are a factor of 1.2 apart, so the best is missed by 1.1 at most, which costs little of the width."""
-    learner = learner_on(mdp, seed, prior="both")
+    learner = learner_on(mdp, seed, prior="detour")
     learner._act(tasks.CHECK)
     twin = twin_of(learner)
     p, grid = incumbent_of(learner, twin), learner._work.grid

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath import MDP, Challenger, Gaussian, Instance, simulate
+from surepath import MDP, Challenger, Gaussian, Instance, simulate, theory
 from surepath.errors import SettingError
 from surepath.learners import runs as tasks
-from surepath.learners.challenger.stages import most_episodes
 from surepath.learners.challenger.state import FIRST_KAPPA, KEPT, TOTAL
 from tests.learners.challenger.test_shared_luck import lines
 from tests.learners.worlds import with_known, with_ranges
@@ -197,7 +196,7 @@ def test_it_stops_by_the_number_of_episodes_that_the_widths_allow() -> None:
     mdp = MDP.from_arrays(np.zeros((4, 1, 3), dtype=int))
     for epsilon in (2.0, 1.0):
         learner = Challenger(mdp, epsilon, 0.1, 1.0, sampling="coverage")
-        most = most_episodes(mdp, learner.pairs, np.full(mdp.n_arcs, 1 / 3), epsilon)
+        most = theory.most_trials(mdp, learner.settings())
         tau = simulate(learner, Instance(mdp, Gaussian(np.zeros(mdp.n_arcs), 1.0)), 30, seed=1).tau
         assert tau.max() <= 1.01 * most + 3  # full checks come at every hundredth part more
         assert tau.max() > most / 4
@@ -206,7 +205,7 @@ def test_it_stops_by_the_number_of_episodes_that_the_widths_allow() -> None:
 def test_what_needs_independence_is_refused_without_it() -> None:
     """Any dependence is the default: who needs the other must say so."""
     mdp = MDP.from_arrays([[[0, 0]]])
-    for refused in ({"sigma": "unknown"}, {"sigma": 1.0, "prior": "both"}):
+    for refused in ({"sigma": "unknown"}, {"sigma": 1.0, "prior": "detour"}):
         with pytest.raises(SettingError, match='needs dependence="independent"'):
             Challenger(mdp, 0.1, 0.1, **refused)
         assert Challenger(mdp, 0.1, 0.1, **refused, dependence="independent").dependence == "independent"

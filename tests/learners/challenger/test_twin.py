@@ -41,7 +41,7 @@ def learner_on(mdp: MDP, seed: int, **fixed: Any) -> Challenger:
         mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.4, arc_values(mdp, seed, kind), np.nan))
     options: dict[str, Any] = {
         "dependence": "independent",
-        "prior": str(rng.choice(["auto", "detour", "excursion", "uniform", "both"])),
+        "prior": str(rng.choice(["auto", "detour", "excursion"])),
         "epsilon": float(rng.choice([0.0, 0.2, 1.0])),
         "delta": float(rng.choice([0.01, 0.5])),
         "sigma": rng.choice([0.0, 0.05, 0.3, 1.0], size=mdp.n_arcs),

@@ -8,13 +8,10 @@ k at once,
     V(q) - V(p) <= G(q | p) = Vhat(q) - Vhat(p) + sum_K w_e + k [cost of the entry - log prior(p | q)],
     w_e = k [ h*(a_e / k) + 1/2 log(1 + n_e / c_e) ],      cost = log(1/delta) + log(1/weight of the entry).
 
-Every path has one arc in each stage. So let an arc of q off the incumbent weigh rhat + w of its own minus rhat - w of
-the incumbent's arc in its stage, and an arc of the incumbent nothing: then the longest path over these weights IS the
-largest G, and what q shares with p adds nothing, not even a rounding, however noisy it is. Everything here is one pass
-over the arcs; nothing allocates.
-
-Paths that differ in arcs without noise only need no margin: the limit k -> 0, where every noisy arc of K adds infinity.
-In numbers that is a quiet row: k = 0, and each noisy arc of K adds a wall, higher than twice any difference of values.
+So let an arc of q off the incumbent weigh rhat + w of its own minus rhat - w of the incumbent's arc in its stage, and
+an arc of the incumbent nothing: the longest path over these weights is the largest G. Everything here is one pass over
+the arcs; nothing allocates. Paths that differ in arcs without noise only need no margin: in a quiet row, k = 0, each
+noisy arc of K adds a wall, higher than twice any difference of values.
 """
 
 from __future__ import annotations

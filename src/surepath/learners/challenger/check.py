@@ -123,23 +123,15 @@ def fill_grid(walks: Walks | None, pairs: Pairs, seen: Evidence, work: Scratch) 
 
 
 # Check ----------------------------------------------------------------------------------------------------------------
-# Pairwise stop and pairwise elimination.
+# Pairwise stop and pairwise elimination (docs, "Checking all paths without listing them").
 #
-# Stop: the incumbent p is within epsilon of the best once every path q != p has G(q | p) <= epsilon for SOME row
-# (entry, slope) of the grid. No path is listed. A row gives z_e, the largest G of a path through arc e, for every arc
-# off the incumbent; when z_e <= epsilon the arc is cleared and leaves the graph for the rest of this check. At the
-# moment the first off-incumbent arc of q is cleared, the whole of q is still in the graph, so its G was <= epsilon.
-# When no arc off the incumbent is left, stop. Any subset of rows keeps the guarantee, so a quick check may evaluate
-# three of them.
+# Stop: the incumbent p is within epsilon of the best once every path q != p has G(q | p) <= epsilon for SOME row. A row
+# gives z_e, the largest G of a path through arc e; when z_e <= epsilon the arc is cleared and leaves the graph for the
+# rest of this check. When the first off-incumbent arc of q is cleared, q is still whole, so its G was <= epsilon.
 #
-# Elimination: z_e < 0 means that e is not on the best path (else G < 0 <= V(best) - V(p)). The same holds where z_e
-# is the largest G of a single excursion through e: no excursion of the best path is a loss. It is judged only while
-# nothing has left the graph: later the best path itself may have.
-#
-# With epsilon = 0 and the excursion prior, z_e is that of single excursions for the stop as well: each excursion of
-# the best path is cleared for itself, so each is no gain, and neither is their sum.
-#
-# Guarantee: both hold at all times at once, with probability 1 - delta, under any sampling rule (the theorem).
+# Elimination: z_e < 0, of paths or of single excursions, means that e is not on the best path. It is judged only while
+# nothing has left the graph: later the best path itself may have. With epsilon = 0 and the excursion prior or by
+# stages, single excursions decide the stop as well: if each is no gain, neither is their sum.
 
 RETURNS_ROUNDING = 1e-12  # relative: of the returns' scale
 # What `check` returns in place of a row.
@@ -290,16 +282,6 @@ def planning_scales(walks: Walks | None, pairs: Pairs, seen: Evidence) -> tuple[
     return own, -beside if beside < np.inf else 0.0
 
 
-@folded_kernel
-def first_row(pairs: Pairs, work: Scratch, rows: int, scale: float) -> int:
-    """Return the first noisy row of entries of this scale, or NO_ROW."""
-    scales, grid, found = pairs.scale, work.grid, NO_ROW
-    for row in range(rows - 1, -1, -1):
-        if scales[int(grid[row, 0])] == scale and grid[row, 1] > 0.0:
-            found = row
-    return found
-
-
 @inner_kernel
 def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: float, how: Whole) -> tuple[int, float]:
     """Check the incumbent, which must be set, in full: PASSED when all is cleared, else the row to plan with.
@@ -313,10 +295,8 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
     is left. THOROUGH sweeps all rows until none takes out anything more. FIND_LEAST sweeps them once; the second answer
     is the least largest z of a row. Under any dependence every sweep has all rows, and ROUTINE keeps the S0 bounds.
 
-    Passes that can change nothing are left out. A row gives the same again while no arc has left. And G of every pair
-    is convex in the slope, so every z is: when from one slope of an entry to the next none has fallen, and no arc left,
-    none will fall at the slopes that follow. (Widths by Bernstein are convex beyond the slopes where the range bounds
-    them.)
+    Passes that can change nothing are left out: a row gives the same while no arc has left; and z is convex in the
+    slope (by Bernstein beyond the slopes where the range bounds it), so once none falls, none will.
     """
     alive, live, on = seen.alive, work.live, work.on
     cleared, grid = work.cleared, work.grid
@@ -346,7 +326,10 @@ def check(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, epsilon: fl
                 wide, before = True, -1
             if before < 0 and not by_stage:
                 own, other = planning_scales(pairs.walks, pairs, seen)
-                best = first_row(pairs, work, rows, own)
+                best = NO_ROW  # the first noisy row of entries of this scale
+                for row in range(rows - 1, -1, -1):
+                    if scale[int(grid[row, 0])] == own and grid[row, 1] > 0.0:
+                        best = row
             before = count
         if by_stage:
             best = NO_ROW

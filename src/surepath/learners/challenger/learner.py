@@ -61,9 +61,8 @@ class Challenger(Learner):
             Gaussian noise: other laws can hide their variance, and nothing is then proven. Arcs that declare sigma 0
             stay exact.
         prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
-            differ), "detour" (for all stages in which they differ), "uniform" (pays log of the number of paths), or
-            "both" of these two at a cost of log 2. By default, "auto", excursion for epsilon 0 and detour above; under
-            any dependence there is one of its own.
+            differ) or "detour" (for all stages in which they differ). By default, "auto", excursion for epsilon 0 and
+            detour above; under any dependence there is one of its own.
         sampling: "guarded" (the default: what separates paths; from half of the episodes planned for ties on, in
             every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
             same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"

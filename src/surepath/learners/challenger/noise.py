@@ -12,24 +12,16 @@ from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel,
 from surepath.learners.widths import Ranges
 
 # Bernstein ------------------------------------------------------------------------------------------------------------
-# Empirical Bernstein: a process for rewards in [0, 1] that learns their variance, as a table on the safe side.
+# Empirical Bernstein: a process for rewards in [0, 1] that learns their variance (proof: docs, "Unknown noise").
 #
 # Legend: X a reward in [0, 1], m a guess of it made before (m = (1/2 + sum so far) / (visits so far + 1)), V the sum
 # of (X - m)^2, S the sum of r - X (or of X - r, on the incumbent's side), psi(l) = -log(1 - l) - l, c > 0 fixed in
-# advance. For 0 <= l < 1 and x >= -1, 1 + l x >= exp(l x - psi(l) x^2). With x = m - X, or X - m, the expectation of
-# exp(l S - psi(l) V) grows by a factor of at most 1 a reward. Mixed over l with density exp(-c psi(l)) / Z(0, c),
+# advance, R the range. With log Z(S, W) = log of the integral over 0 < l < 1 of exp(l S - psi(l) W),
 #
-#     M = Z(S, V + c) / Z(0, c),      Z(S, W) = integral over 0 < l < 1 of exp(l S - psi(l) W).
+#     M = Z(S, V + c) / Z(0, c),      w(k) = k [ Z*(y, V + c) + log Z(0, c) ],   y = R / (n k),
 #
-# The width of an arc at slope k, after n rewards in a range R wide, is the supremum over r of (r - mean) - k log M:
-#
-#     w(k) = k [ Z*(y, V + c) + log Z(0, c) ],   y = R / (n k),   Z*(y, W) = sup over S of (y S - log Z(S, W)),
-#
-# infinite for y >= 1. log Z is convex in (S, W) together. So Z* is convex in y, and chords lie above it; and it is
-# concave in W, and tangents lie above it. The table holds, on a grid of (y, W), Z* and its slope in W; between its
-# points it takes the tangent in W at both neighbours in y and the chord between the two: never below Z*. Left of the
-# table the slope of Z* in y is above -1/y (the mean of l at S < 0 is below 1/|S|), so that Z*(y) <= Z*(y0) + log(y0 /
-# y). For large W this is Challenger's one-sided h*(y sqrt(W)) + 1/2 log(2 W / pi).
+# infinite for y >= 1. Z* is convex in y and concave in W: between its points the table takes the tangent in W at both
+# neighbours in y and the chord between the two, never below Z*. Left of the table Z*(y) <= Z*(y0) + log(y0 / y).
 
 LEAST_W, MOST_W, W_RATIO = 0.25, 1e9, 1.5
 LEAST_TILT, MIDDLE_TILT, MOST_TILT = 5e-7, 0.25, 0.9925  # a logarithmic scale below the middle, an even one above
@@ -140,32 +132,19 @@ def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log
 
 
 # Betting --------------------------------------------------------------------------------------------------------------
-# Betting: a process for rewards in [0, 1] that excludes what the rewards exclude, cell by cell of the mean.
+# Betting: a process for rewards in [0, 1] that excludes what they exclude, cell by cell of the mean (docs, same page).
 #
-# Legend: x a reward in [0, 1], or 1 minus it on the incumbent's side, so that a large r is always what is to be
-# excluded; cells of r, the i-th from r_i to r_(i+1); shares g of all that may be bet, 0 < g < 1; l = g / (1 - r_i), a
-# tilt of cell i.
+# Legend: x a reward in [0, 1], or 1 minus it on the incumbent's side; cells of r, the i-th from r_i to r_(i+1); shares
+# 0 < g < 1 of all that may be bet; l = g / (1 - r_i), a tilt of cell i; prior(g) proportional to l exp(-c l^2 / 2).
 #
 #     P(r, l) = product over the rewards of (1 + l (r - x)),      M(r) = p0 + sum over g of prior(g) P(r, l)
+#     w(k) = sup over r of (r - mean) - k log M(r)
 #
-# For a mean r in cell i every factor is at least 1 - g > 0 and has expectation 1: M(r) is a non-negative martingale
-# started at 1, in the first cell with r = 0 and in the last with r = 1 too. Tilts beyond 1 / (1 - r_i) would make
-# factors negative, and nothing would follow. The width of an arc at slope k is w(k) = sup over r of (r - mean) - k
-# log M(r).
-#
-# Only the products at both ends of each cell are kept, L and R. log P is concave in r, so that inside the cell, at
-# the share t of the way, P >= L^(1-t) R^t, and log M(r) >= f(t) = log(p0 + sum of prior L^(1-t) R^t), convex and
-# increasing in t. Chords of a convex function, continued, lie below it: with f0, fm, f1 at t = 0, 1/2, 1, on the left
-# half f is at least f0 and at least the chord from fm to f1 continued, which meet at some t*; on the right half at
-# least the chord from f0 to fm continued. On either half the supremum is then reached at an end or where the two
-# meet: at height r(t*) with f0, at r(1/2) with fm, or at r_(i+1) with 2 fm - f0. So w(k) is at most the maximum of
-# three straight lines in k a cell. It is tabulated over a grid of slopes whenever the arc gets a reward; a maximum of
-# lines is convex in k, and chords between the points of the grid lie above it. p0 is what is never bet; it keeps log
-# M from below. The prior of a tilt is proportional to l exp(-c l^2 / 2), a half-normal law on a logarithmic grid, as
-# elsewhere.
-#
-# Bets stop where R has grown beyond MOST_PRODUCT, a time known then, so that the stopped process is a martingale too;
-# L and R are then left as they are. A product below LEAST_PRODUCT becomes 0, which makes M smaller.
+# Kept are the products at both ends of each cell, L and R; inside P >= L^(1-t) R^t at the share t of the way. With f0,
+# fm, f1 the log M so bounded at t = 0, 1/2, 1, w(k) is at most the maximum of three lines in k a cell: at r(t*) with
+# f0, where f0 meets the chord from fm to f1 continued, at r(1/2) with fm, and at r_(i+1) with 2 fm - f0. It is
+# tabulated over slopes at every reward; chords between them lie above it. Bets stop where R has grown beyond
+# MOST_PRODUCT: a stopped martingale. A product below LEAST_PRODUCT becomes 0, which makes M smaller.
 
 CELLS, TILTS = 128, 20
 LEAST_SHARE, MOST_SHARE = 1e-3, 0.98
@@ -282,14 +261,7 @@ def capped_log(mass: float, side: float) -> float:
 
 @inner_kernel
 def tabulate(
-    betting: Betting,
-    product: FloatArray,
-    widths: BetWidths,
-    e: int,
-    side: Whole,
-    j: Whole,
-    which: int,
-    x: float,
+    betting: Betting, product: FloatArray, widths: BetWidths, e: int, side: Whole, j: Whole, which: int, x: float
 ) -> None:
     """Fill the widths of arc e for entry j, with prior number `which`; x is the mean, 1 minus it on the own side.
 
@@ -360,17 +332,13 @@ def bet_width(
 
 
 # Gaussian size --------------------------------------------------------------------------------------------------------
-# The size of Gaussian noise that is the same on all noisy arcs: an upper bound on sigma from the rewards themselves.
+# An upper bound on the sigma of Gaussian noise that is the same on all noisy arcs, from the rewards themselves.
 #
-# Legend: X a reward of an arc that does not declare sigma 0, m the mean of the rewards of its arc before it, RSS the
-# sum of (X - m)^2 over all such rewards but the first of each arc, nu their number, t > 0 one of J numbers fixed in
-# advance. For a Gaussian X of standard deviation sigma and any m chosen before it, E exp(-t (X - m)^2 / sigma^2) <=
-# (1 + 2 t)^(-1/2). So exp(-t RSS / sigma^2) (1 + 2 t)^(nu / 2) is a supermartingale started at 1, and by Ville's
-# inequality and a union over the J numbers, with probability 1 - alpha at all times at once,
+# Legend: m the mean of the rewards of an arc before X, RSS the sum of (X - m)^2 over all rewards but the first of each
+# arc, nu their number, t one of J numbers fixed in advance. exp(-t RSS / sigma^2) (1 + 2 t)^(nu / 2) is a
+# supermartingale started at 1, so with probability 1 - alpha at all times at once
 #
 #     sigma^2 <= min over t of t RSS / ( nu / 2 log(1 + 2 t) - log(J / alpha) ),   over those t where that is positive.
-#
-# Only for Gaussian noise: a sub-Gaussian law can hide its variance. The bound is infinite until nu is about 2 to 20.
 
 SIZE_TILTS = np.geomspace(0.03, 3.0, 8)  # t: small ones are best when much was seen, large ones at the start
 HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numbers
@@ -407,15 +375,9 @@ def largest_sigma(size: Size, squares: float, count: float) -> float:
 # Learned --------------------------------------------------------------------------------------------------------------
 # Arcs whose noise is learned, as the kernels of a learner see them: settings, scratch, and the width at a slope.
 #
-# An entry of kind BERNSTEIN or BETTING gives such an arc the width of its process (`bernstein.py`, `betting.py`), and
-# every other arc its usual one. All widths of a process are in units of the arc's range, and so are V and c: a reward
-# x of an arc with range [low, low + span] counts as (x - low) / span.
-#
-# Where no noise is learned all of it is None: kernels ask first whether it is, and Numba leaves out what follows when
-# it compiles them. A process that no entry uses has empty arrays.
-#
-# Where the Bernstein width is infinite, at k <= 1.01 span / n, the range itself bounds it: r - mean <= span, and M at
-# any r of the range is at least 0.39 / (2 n + c), since V <= n, S >= -n and psi(l) <= l for l <= 1/2.
+# All widths of a process are in units of the arc's range. Where no noise is learned all of it is None, and Numba leaves
+# out what follows when it compiles. Where the Bernstein width is infinite, at k <= 1.01 span / n, the range bounds it:
+# r - mean <= span, and M at any r of the range is at least 0.39 / (2 n + c).
 
 BERNSTEIN, BETTING = 10, 11  # kinds of entries
 LEAST_PRECISION, MOST_PRECISION = 0.25, 2.0**24
@@ -503,13 +465,7 @@ def is_learned(learned: Learned | None, e: int | np.uint64) -> bool:
 
 @optional_kernel
 def learn(
-    learned: Learned | None,
-    squares: FloatArray,
-    product: FloatArray,
-    n: int,
-    mean: float,
-    e: int,
-    gain: float,
+    learned: Learned | None, squares: FloatArray, product: FloatArray, n: int, mean: float, e: int, gain: float
 ) -> None:
     """Take in a gain of an arc whose noise is learned; n and mean are those of the gains before it."""
     if learned is None:

@@ -18,20 +18,14 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import even_flow
 
 # Ties -----------------------------------------------------------------------------------------------------------------
-# The entry for problems in which many paths are about equal: it expects every arc to have its planned visits.
+# The entry for problems in which many paths are about equal: it expects every arc to have its planned visits, those of
+# the optimal design, whose flow w makes the sum of sigma^2 / w equal for all paths (docs, "Ties"). An arc's tilt is
+# mixed over a normal law around mu, the tilt that suits the planned visits n0, with precision c = steadiness * n0:
 #
-# When all paths tie, every pair of them must be measured to epsilon, and nothing can be eliminated. Then the number
-# of visits each arc will have at the stop is known in advance: those of the optimal design
-# (`kernels/flow.py`), whose flow w makes the sum of sigma^2 / w equal for all paths. Mix the tilt of an arc
-# over a normal law that is not centred at 0 but at mu, the tilt that suits the planned visits n0, with precision c =
-# steadiness * n0. The width has a closed form,
+#     w = k [ n y^2 / 2 + c (mu - y)^2 / 2 + 1/2 log(1 + n / c) ],      y = sigma / (k n).
 #
-#     w = k [ n y^2 / 2 + c (mu - y)^2 / 2 + 1/2 log(1 + n / c) ],      y = sigma / (k n),
-#
-# the first term that of a test of fixed size, the second the price of visits other than planned, the third small.
-# With L what a pair pays in all, log(P - 1) + log(1/delta) + log(1/weight) + H log(1 + 1/steadiness), the best slope
-# is k = epsilon / (2 L) and T = 4 (sum of sigma^2) L / epsilon^2 episodes are planned, n0 = T w and mu = sigma / (k
-# n0).
+# With L what a pair pays in all the best slope is k = epsilon / (2 L) and T = 4 (sum of sigma^2) L / epsilon^2 episodes
+# are planned, n0 = T w and mu = sigma / (k n0).
 
 OF_TIES = ("trials", "slope", "steadiness", "flow")
 FLOWS = ("design", "even")
@@ -130,10 +124,9 @@ def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 
 # entries     A list. Each entry has a `kind` (the mixture of tilts that an arc's evidence is weighed with), a `prior`
 #             (over the wrong answers, given the right one), a `weight` (its part of delta; they sum to at most 1) and a
 #             `scale` (the mean over arcs of c, the precision of the mixture).
-# rival       c of an arc of a challenger is scale * factor * share ** power, where share is the arc's part of the
-# visits
-#             under evenly picked actions, scaled to mean 1 ...
-# incumbent   ... and c of an arc of the incumbent likewise with these two numbers. c lies between `least` and `most`.
+# rival       c of an arc of a challenger is scale * factor * share ** power, share its part of the visits under evenly
+#             picked actions, scaled to mean 1; for an arc of the incumbent with the numbers of `incumbent`. c lies
+#             between `least` and `most`.
 # rho         How likely the walk of the detour prior leaves at a choice.
 # ratio       Of the grid of slopes.
 
@@ -150,15 +143,7 @@ ENTRY_PRIORS = {
     "stages": at.BY_STAGE,
     "plans": at.BY_PLAN,
 }
-# The setting `prior`: "auto" is "excursion" for epsilon 0 and "detour" above.
-PRIORS = {
-    "auto": ("detour",),
-    "detour": ("detour",),
-    "excursion": ("excursion",),
-    "uniform": ("uniform",),
-    "both": ("detour", "uniform"),
-    "stages": ("stages",),
-}
+PRIORS = ("auto", "detour", "excursion", "stages")  # the setting: "auto" is "excursion" for epsilon 0, "detour" above
 DEPENDENCES = ("any", "independent")
 MISSING = ("related", "unrelated")
 
@@ -201,7 +186,8 @@ def default_bound(
         scales = _scales(need, len(weights))
     else:
         scales, weights = (list(OPEN_SCALES), OPEN_WEIGHTS) if unknown else (list(EXACT_SCALES), EXACT_WEIGHTS)
-    priors = PRIORS["excursion" if prior == "auto" and epsilon == 0 else prior]
+    if prior == "auto":
+        prior = "excursion" if epsilon == 0 else "detour"
     part = (1 - SIZE_PART if unknown else 1.0) if noise == "sigma" else BESIDE[noise]
     chosen = [("half-normal", scale, part * weight) for scale, weight in zip(scales, weights)]
     if noise != "sigma":
@@ -209,13 +195,10 @@ def default_bound(
             (noise, scale, (1 - part) * weight) for scale, weight in zip(LEARNED_SCALES, LEARNED_WEIGHTS)
         ] + chosen
     entries: list[dict[str, Any]] = [
-        {"kind": what, "prior": one, "weight": weight / len(priors), "scale": float(scale)}
-        for what, scale, weight in chosen
-        for one in priors
+        {"kind": what, "prior": prior, "weight": weight, "scale": float(scale)} for what, scale, weight in chosen
     ]
     declared = noise == "sigma" and not unknown and bool((sigma > 0).any())
-    whole_plans = priors[0] not in ("excursion", "stages")  # their entries are not mixed with others
-    if epsilon > 0 and mdp.log_paths > 0 and declared and whole_plans:
+    if epsilon > 0 and mdp.log_paths > 0 and declared and prior == "detour":  # others are not mixed with other priors
         for entry in entries:
             entry["weight"] *= 1 - TIES_WEIGHT
         entries.append(ties_entry(mdp, sigma, epsilon, delta, TIES_WEIGHT, STEADINESS))

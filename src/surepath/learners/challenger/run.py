@@ -175,28 +175,6 @@ KEEP = -1  # in place of a sampling rule: what is marked stays
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
-@folded_kernel
-def prepare_quick_check(seen: Evidence, work: Scratch) -> None:
-    """Prepare a quick check: the row of the last full check, and every arc that is left."""
-    memo, alive, grid = seen.memo, seen.alive, work.grid
-    live, cleared = work.live, work.cleared
-    grid[0, 0], grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
-    for e in range(len(alive)):
-        live[e] = alive[e]
-        cleared[e] = False
-
-
-@folded_kernel
-def remember(seen: Evidence, work: Scratch, row: int) -> None:
-    """Keep the row of a full check for the quick ones, and say when the next full one is due."""
-    memo, grid = seen.memo, work.grid
-    memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(CHECK_GROWTH * memo[at.EPISODES]))
-    memo[at.READY] = 0.0
-    if row != NO_ROW:
-        memo[at.ENTRY], memo[at.SLOPE] = grid[row, 0], grid[row, 1]
-        memo[at.READY] = 1.0
-
-
 @bare_kernel
 def act(
     graph: Graph,
@@ -241,7 +219,10 @@ def act(
             if task == INCUMBENT:
                 return 0.0
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
-                prepare_quick_check(seen, work)
+                work.grid[0, 0], work.grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
+                for e in range(len(seen.alive)):
+                    work.live[e] = seen.alive[e]
+                    work.cleared[e] = False
             else:
                 row, least = check(graph, pairs, seen, work, aim, np.int64(how))
                 if task == CHECK:
@@ -260,7 +241,10 @@ def act(
                     continue
                 if row == PASSED:
                     return DONE
-                remember(seen, work, row)
+                memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(CHECK_GROWTH * memo[at.EPISODES]))
+                memo[at.READY] = 0.0
+                if row != NO_ROW:  # for quick checks
+                    memo[at.ENTRY], memo[at.SLOPE], memo[at.READY] = work.grid[row, 0], work.grid[row, 1], 1.0
         whose = turn(graph, pairs, seen, work) if playing or telling else FREE
         if playing and not covering:
             if whose != FREE:

@@ -25,19 +25,14 @@ from surepath.model.paths import best_path, even_flow
 # What to play next. The guarantee holds whatever is played; these rules only decide how soon the check passes.
 #
 # separating    Weigh the arcs that separate the incumbent from its strongest challengers, at the row of the grid with
-# the
-#               least largest z and its two neighbours, by sigma^2 / n for each challenger they separate, and play the
-#               heaviest path. Challengers from one slope alone would starve rarely visited arcs (the relaxation mixes
-#               them with well visited ones). The challengers of earlier plans count too, each half as much as
-#               those of the next: near the optimum many tie, and the plays should not swing between them.
+#               the least largest z and its two neighbours, by sigma^2 / n for each challenger they separate, and play
+#               the heaviest path. Challengers of earlier plans count too, half as much with each plan, so that plays do
+#               not swing between many that tie.
 # max-diameter  EPRL's: the path of largest total width over the arcs that are left.
 # coverage      The path through most arcs that have the fewest visits.
-# guarded       Separating, with a guard: once half of the trials planned for ties have been made, every second trial
-#               evens out what is known (the path of largest sum of sigma^2 / n over the arcs that are left, which leads
-#               to the optimal design), and from twice those trials on it follows the flow of that design, whatever is
-#               seen. Should the visits of some path lie so far above the plan that their logarithms cost too much, all
-#               trials follow the flow from then on. That bounds the number of trials (docs, "Challenger: the theorem").
-#               Where plans differ clearly the learner has stopped before the guard begins.
+# guarded       Separating; from half of the trials planned for ties on, every second trial plays the path of largest
+#               sum of sigma^2 / n, from twice those trials on it follows the flow of the optimal design, and so do all
+#               once the logarithms of a path cost too much (docs, "Challenger: the theorem", bounds the trials).
 # thrifty       Guarded, and in the trials that are not the guard's a path from which much is learned for its price
 #               (`choose_by_price`); the default where plans have different prices.
 #
@@ -204,13 +199,6 @@ def prices_differ(mdp: MDP) -> bool:
     return mdp.price(dear) > mdp.price(cheap)
 
 
-def prices_of(mdp: MDP, thrifty: bool) -> FloatArray:
-    """Compute the price of each arc for the sampling, float [N]; empty where it is not asked for."""
-    if not thrifty or mdp.cost is None:
-        return np.zeros(0)
-    return np.asarray(mdp.cost + LEAST_PRICE * float(mdp.cost.mean()))
-
-
 @folded_kernel
 def choose_by_price(prices: FloatArray, graph: Graph, allowed: BoolArray, work: Scratch, thrifty: Whole) -> None:
     """Improve work.path, the heaviest path, to one that has much of the marks for its price, where paths have prices.
@@ -264,33 +252,15 @@ def share_out(pairs: Pairs, seen: Evidence, work: Scratch, paths: IntArray) -> N
 
 
 # Prior ----------------------------------------------------------------------------------------------------------------
-# What Challenger fixes before the data; most of all its grid: how precise the prior of each arc's tilt is.
-#
-# The bound is tightest on an arc when its c is about a tenth to a half of the visits the arc will have had at the
-# stop. Any choice keeps the guarantee, so this one is a guess, made of three parts:
-#
-# - how many visits a typical arc will need: n = 6 H sigma^2 (log(2/delta) + log P) / epsilon^2 covers paths that tie
-# with the best; paths of an instance usually need a tenth of that, and far less where epsilon is small beside the
-# gaps. Entries n / 20 with most of the weight, n / 2500, and one halfway. With epsilon = 0 there is no such scale:
-# 16384, 512 and 16; and where epsilon is far below the gaps, which n cannot tell, the last entry is never above 100.
-# - how the visits spread: an arc of a wide stage is visited less often than one of a narrow stage. c is proportional
-# to the arc's share of the visits when every state picks its actions evenly, with mean 1 over the arcs. - whose arc
-# it is: all rivals are compared with the one incumbent, so its arcs are visited more often, as the best of m arms is
-# played sqrt(m - 1) times as often as the others, and more evenly. An arc of the incumbent has sqrt(N / H) for the
-# others' factor 1, and the root of its share for its share.
+# What Challenger fixes before the data: how precise the prior of each arc's tilt is (docs, "What is fixed in advance").
 
 VISITS_PER_SQUARE = 25.0  # where c counts squares of rewards in [0, 1], an arc with a declared sigma counts visits
 
 
-def even_shares(mdp: MDP) -> FloatArray:
-    """Return each arc's share of the visits under evenly picked actions, scaled to mean 1."""
-    share = even_flow(mdp)
-    return np.asarray(share / share.mean())
-
-
 def precisions(mdp: MDP, bound: Mapping[str, Any]) -> FloatArray:
     """Compute c of every arc on either side of a pair, [2, entries, N], but for entries of the shifted kind."""
-    shares = even_shares(mdp)
+    shares = even_flow(mdp)
+    shares = shares / shares.mean()
     scales = [entry.get("scale", 1.0) for entry in bound["entries"]]
     sides = [bound["rival"], bound["incumbent"]]
     c = np.stack([side["factor"] * np.outer(scales, shares ** side["power"]) for side in sides])
@@ -386,7 +356,7 @@ def pairs_of(
         ties=ties,
         crowd=crowd,
         crowd_from=crowd_from,
-        price=prices_of(mdp, thrifty),
+        price=mdp.cost + LEAST_PRICE * float(mdp.cost.mean()) if thrifty and mdp.cost is not None else np.zeros(0),
         sampling=sampling,
         stages=stages_of(mdp, sigma, delta, fills, float(after[0]), total) if dependence == "any" else None,
     )

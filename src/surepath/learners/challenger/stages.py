@@ -1,10 +1,9 @@
 """Bounds that hold under any dependence inside an episode: stage pairs whose evidence is averaged, never multiplied.
 
 Legend: p the incumbent, q any other path, x = q_h and y = p_h their arcs of one stage, n visits, a = sigma sqrt(n + c)
-/ n, k > 0 a slope, j an entry with weight w_j, pi(y | x) the prior over wrong arcs. Two arcs of one stage are never
-played in the same episode, so M_x M_y changes by at most one reward in an episode: a supermartingale whatever the joint
-law of an episode's rewards. Their average over the arcs y off the best path and the entries exceeds 1/delta with
-probability at most delta (docs, "Challenger: the theorem"). On that event, for q = the best path, all p and times,
+/ n, k > 0 a slope, j an entry with weight w_j, pi(y | x) the prior over wrong arcs. M_x M_y is a supermartingale
+whatever the joint law of an episode's rewards, and the average of these products exceeds 1/delta with probability at
+most delta (docs, "Challenger: the theorem"). On that event, for q = the best path, all p and times,
 
     S0      mu_x - mu_y <= rhat_x - rhat_y + W_x(k) + W_y(k) + k log(1 / (delta pi w_j))        for every k and j,
     S       V(q) - V(p) <= sum over stages of [ rhat_x - rhat_y + w(x, y) ] + kappa / delta     for every kappa > 0,
@@ -15,8 +14,8 @@ stays proven, so its least value is kept; w of different times must never be add
 kept S0 bound, w now, and what the declared ranges allow; kappa / delta is added once. The same holds for a single
 excursion.
 
-A check computes w for a grid of kappa once and then only makes passes over the rows. Between full checks the entry and
-the slope that were best for an arc are taken as they are: any slope is valid.
+A check computes w for a grid of kappa once; between full checks the entry and slope that were best for an arc are taken
+as they are: any slope is valid.
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ from surepath.learners.challenger.state import (
     Stages,
     StageScratch,
     conjugate,
-    table_conjugate,
 )
 from surepath.model.mdp import MDP
 
@@ -72,47 +70,6 @@ def stages_of(
     least[mdp.is_known] = top[mdp.is_known] = mdp.known_gain[mdp.is_known]
     fills = fills and bool((np.isfinite(top - least) | (sigma == 0)).all())
     return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta, total or 0.0, fills)
-
-
-def most_episodes(mdp: MDP, pairs: Pairs, flow: FloatArray, epsilon: float) -> float:
-    """Compute after how many episodes a check passes, whatever was seen, if every arc has its part of them.
-
-    The incumbent's empirical return is the largest, so its gap is at most the sum over stages of the largest S0 width.
-
-    Args:
-        mdp: The problem; sigma is declared on every arc, and nothing is excluded.
-        pairs: The settings of a learner on it.
-        flow: The part of the episodes that goes through each arc, float [N].
-        epsilon: How far from the best the answer may be, above 0.
-    """
-    low = high = 1.0 / float(flow.min())
-    while _all_widths(mdp, pairs, np.floor(high * flow)) > epsilon:
-        low, high = high, 2.0 * high
-    while high - low > 1e-3 * high:
-        middle = 0.5 * (low + high)
-        passes = _all_widths(mdp, pairs, np.floor(middle * flow)) <= epsilon
-        low, high = (low, middle) if passes else (middle, high)
-    return high
-
-
-def _all_widths(mdp: MDP, pairs: Pairs, n: FloatArray) -> float:
-    """Add up the largest S0 width of each stage after so many visits, over the slopes that a check tries."""
-    stages, total, steps = pairs.stages, 0.0, SLOPE_STEP ** (np.arange(SLOPE_POINTS) - BELOW)
-    assert stages is not None
-    for h in range(mdp.horizon):
-        arcs = np.arange(mdp.stage_arc[h], mdp.stage_arc[h + 1])
-        source, least = mdp.source[arcs], np.full((len(arcs), len(arcs)), np.inf)
-        share = np.where(source[:, None] == source, stages.near[source], stages.far)
-        for j, cost in enumerate(pairs.cost):
-            a = pairs.sigma[arcs] * np.sqrt(n[arcs] + pairs.c[:, j, arcs]) / n[arcs]
-            extra = 0.5 * np.log1p(n[arcs] / pairs.c[:, j, arcs])
-            per = cost + share + extra[RIVAL][:, None] + extra[OWN]
-            k = np.sqrt(0.5 * (a[RIVAL][:, None] ** 2 + a[OWN] ** 2) / per)[..., None] * steps
-            both = table_conjugate(a[RIVAL][:, None, None] / k) + table_conjugate(a[OWN][:, None] / k)
-            least = np.minimum(least, (k * (both + per[..., None])).min(axis=-1))
-        np.fill_diagonal(least, 0.0)
-        total += float(least.max())
-    return total
 
 
 @hot_kernel

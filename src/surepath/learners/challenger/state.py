@@ -13,16 +13,11 @@ from surepath.kernels.jit import hot_kernel
 from surepath.learners.challenger.noise import Learned, LearnedScratch, Size, new_bets, new_learned_scratch
 
 # Conjugate ------------------------------------------------------------------------------------------------------------
-# The conjugate h*(y) = sup_x (x y - h(x)) of the one-sided mixture exponent, as a table that errs on the safe side.
+# The conjugate h*(y) = sup_x (x y - h(x)) of h(x) = x^2 / 2 + log(2 Phi(x)), as a table that errs on the safe side.
 #
-# h(x) = x^2 / 2 + log(2 Phi(x)) is convex, with h'(x) = x + phi(x) / Phi(x). The supremum for a slope y > 0 is
-# reached where h'(x) = y. h* is convex too, so linear interpolation between exact points lies above it: widths come
-# out a little too wide, never too narrow. Left of the table h*(y) <= h*(y0) + log(y0 / y), because the slope of h* at
-# y is the x with h'(x) = y, and h'(x) < -1/x for x < 0 makes that x > -1/y. Right of it h*(y) <= y^2 / 2, because the
-# supremum lies at some x >= 0, where log(2 Phi(x)) >= 0.
-#
-# The points of the table are shipped in `conjugate.npy`, which this file run as a program writes: to compute them
-# takes SciPy and longer than a command on a study should.
+# h* is convex: linear interpolation between exact points lies above it. Left of the table h*(y) <= h*(y0) + log(y0 /
+# y), since h'(x) < -1/x for x < 0; right of it h*(y) <= y^2 / 2. The points are shipped in `conjugate.npy`, which this
+# file run as a program writes: to compute them takes SciPy and longer than a command on a study should.
 
 LEAST_Y, MOST_Y, POINTS = 1e-4, 200.0, 4001
 TABLE_FILE = Path(__file__).with_name("conjugate.npy")
@@ -88,14 +83,6 @@ def conjugate_table() -> Conjugate:
     rise = np.append(np.diff(value) / np.diff(y), 0.0)
     per_log = (POINTS - 1) / (np.log(MOST_Y) - np.log(LEAST_Y))
     return Conjugate(y, value, rise, float(np.log(LEAST_Y)), float(per_log))
-
-
-def table_conjugate(y: FloatArray) -> FloatArray:
-    """Compute h*(y) or a little above it, for an array of slopes: what the kernel computes, in NumPy."""
-    table = conjugate_table()
-    inside = np.interp(y, table.y, table.value)
-    left = table.value[0] + np.log(LEAST_Y / np.minimum(y, LEAST_Y))
-    return np.asarray(np.where(y < LEAST_Y, left, np.where(y >= MOST_Y, 0.5 * y * y, inside)))
 
 
 @hot_kernel
