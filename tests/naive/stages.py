@@ -84,7 +84,7 @@ class StageTwin:
         counts = [{int(self.visits[e] + self.missing[e]) for e in plan if self.sigma[e] > 0} for plan in (q, p)]
         if len(counts[0]) != 1 or len(counts[1]) != 1:
             return np.inf
-        k, best = SLOPES * self.total, np.inf
+        k, best = SLOPES * self.total / np.sqrt(min(*counts[0], *counts[1])), np.inf
         for entry in self.of_plans:
             cost = np.log((len(all_paths(self.mdp)) - 1) / (self.delta * self.weights[entry]))
             for side, plan, (n,) in zip((0, 1), (q, p), counts):
