@@ -89,14 +89,7 @@ def _array(value: Any) -> str:
 # Problems from networkx graphs.
 
 
-def from_networkx(
-    graph: Any,
-    source: Any,
-    target: Any,
-    *,
-    sigma: float | None = None,
-    direction: str = "maximize",
-) -> MDP:
+def from_networkx(graph: Any, source: Any, target: Any, sigma: float | None, direction: str) -> MDP:
     """Build an MDP whose plans are the paths from source to target; see `MDP.from_networkx`."""
     networkx = need("networkx", "graph")
     if not isinstance(graph, networkx.Graph):
@@ -153,14 +146,7 @@ class _Place(NamedTuple):
     trail: tuple[tuple[str, int], ...]  # (observation, action) from the start
 
 
-def from_gymnasium(
-    env: Any,
-    horizon: int,
-    *,
-    seed: int = 0,
-    max_arcs: int = 1_000_000,
-    direction: str = "maximize",
-) -> MDP:
+def from_gymnasium(env: Any, horizon: int, seed: int, max_arcs: int, direction: str) -> MDP:
     """Discover the reachable (stage, observation) graph of an environment.
 
     Honours `info["action_mask"]` and `env.action_masks()`. After termination or truncation a plan waits on

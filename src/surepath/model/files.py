@@ -496,7 +496,7 @@ def _graph(model: ProblemModel, fallback: float | None) -> tuple[MDP, FloatArray
             sigma=model.sigma if model.sigma is not None or limits is not None else fallback,
             scores="every" if model.scores is None else model.scores,
             structure=model.structure,
-            costs=model.costs,
+            costs=model.costs or {},
             cost_weight=model.cost_weight or 0.0,
         )
         return mdp, None

@@ -186,8 +186,7 @@ class MDP:
         """
         from surepath.model.steps import from_arrays
 
-        how: dict[str, Any] = {"direction": direction, "reward_range": reward_range, "sigma": sigma}
-        return from_arrays(next_state, initial_state, available, **how)
+        return from_arrays(next_state, initial_state, available, direction, reward_range, sigma)
 
     @classmethod
     def from_steps(
@@ -226,17 +225,7 @@ class MDP:
         """
         from surepath.model.steps import from_steps
 
-        return from_steps(
-            steps,
-            depends,
-            direction=direction,
-            reward_range=reward_range,
-            sigma=sigma,
-            scores=scores,
-            structure=structure,
-            costs=costs,
-            cost_weight=cost_weight,
-        )
+        return from_steps(steps, depends, direction, reward_range, sigma, scores, structure, costs or {}, cost_weight)
 
     @classmethod
     def from_edges(
@@ -289,7 +278,7 @@ class MDP:
         """
         from surepath.model.adapters import from_networkx
 
-        return from_networkx(graph, source, target, sigma=sigma, direction=direction)
+        return from_networkx(graph, source, target, sigma, direction)
 
     @classmethod
     def from_gymnasium(
@@ -315,7 +304,7 @@ class MDP:
         """
         from surepath.model.adapters import from_gymnasium
 
-        return from_gymnasium(env, horizon, seed=seed, max_arcs=max_arcs, direction=direction)
+        return from_gymnasium(env, horizon, seed, max_arcs, direction)
 
     @classmethod
     def load(cls, path: str | Path) -> MDP:

@@ -36,10 +36,9 @@ def from_arrays(
     next_state: ArrayLike,
     initial_state: int,
     available: ArrayLike | None,
-    *,
-    direction: str = "maximize",
-    reward_range: tuple[ArrayLike, ArrayLike] | None = None,
-    sigma: ArrayLike | None = None,
+    direction: str,
+    reward_range: tuple[ArrayLike, ArrayLike] | None,
+    sigma: ArrayLike | None,
 ) -> MDP:
     """Keep what can be reached from the initial state, stage by stage; O(H S A), no Python loop over states."""
     table = _table(next_state)
@@ -180,19 +179,18 @@ class Step(NamedTuple):
 
 def from_steps(
     steps: Mapping[str, Sequence[Any]],
-    depends: Depends = "previous",
-    *,
-    direction: str = "maximize",
-    reward_range: tuple[ArrayLike, ArrayLike] | None = None,
-    sigma: ArrayLike | Mapping[str, float] | None = None,
-    scores: str | Sequence[str] = EVERY_STEP,
-    structure: str | None = None,
-    costs: Mapping[str, Any] | None = None,
-    cost_weight: float = 0.0,
+    depends: Depends,
+    direction: str,
+    reward_range: tuple[ArrayLike, ArrayLike] | None,
+    sigma: ArrayLike | Mapping[str, float] | None,
+    scores: str | Sequence[str],
+    structure: str | None,
+    costs: Mapping[str, Any],
+    cost_weight: float,
 ) -> MDP:
     """Build an MDP whose plans choose one option for each step; see `MDP.from_steps`."""
     named = _named_options(steps)
-    prices = step_costs(costs or {}, named)
+    prices = step_costs(costs, named)
     plans: tuple[dict[str, str], ...] | None = None
     blocks = None if structure is None else _blocks(named, scores, structure)
     if blocks is not None:
