@@ -74,10 +74,8 @@ def fill_widths(pairs: Pairs, work: Scratch, row: Whole) -> None:
 def set_incumbent(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> None:
     """Set the incumbent: the empirically best path over the arcs that are left.
 
-    Means count from the largest of their stage: every path has one arc of each stage, and sums of small differences
-    lose nothing where sums of large means would. Also bounds what rounding can do to G: a sum of H weights, each a
-    difference of means plus widths. Where G is to be at most epsilon the widths add up to no more than epsilon and the
-    differences, so the differences set the scale.
+    Means count from the largest of their stage, so that large ones lose nothing. Also bounds what rounding can do to
+    G, a sum of H weights of the size of the differences of means.
     """
     memo, unit, slack = seen.memo, work.unit, work.slack
     incumbent, weight, mean = work.incumbent, work.weight, work.mean
@@ -151,9 +149,8 @@ def challenge(walks: Walks, graph: Graph, pairs: Pairs, work: Scratch, row: Whol
     Only live arcs and the incumbent's own count. After `passes` the largest G through arc e, of a path or with `single`
     of one excursion, is behind[source] + weight[e] + ahead[target] + constant.
 
-    A path under the excursion prior pays the sum of what its excursions pay, each the constant of its own. One
-    excursion under the detour prior belongs to a pair of paths that share all else, but which nodes they share is not
-    known: it pays for as many choices as there can be.
+    A path under the excursion prior pays the constant for each excursion. One excursion under the detour prior pays for
+    as many shared choices as there can be, since which nodes the two paths share is not known.
     """
     first, source = graph.first, graph.source
     stage_node, incumbent = graph.stage_node, work.incumbent

@@ -26,10 +26,7 @@ from surepath.learners.challenger.state import (
 )
 
 # Slopes ---------------------------------------------------------------------------------------------------------------
-# The rows of the grid, (entry, slope): at which slopes a full check evaluates the bound of each entry.
-#
-# Any set of slopes keeps the guarantee, which holds for all of them at once; these only decide how soon a check
-# passes.
+# The rows of the grid, (entry, slope), that a full check evaluates; any set of slopes keeps the guarantee.
 
 MOST_ROWS = 24  # slopes of a SHIFTED entry
 
@@ -251,11 +248,9 @@ def left(live: BoolArray, on: BoolArray, cleared: BoolArray) -> int:
 def planning_scales(walks: Walks | None, pairs: Pairs, seen: Evidence) -> tuple[float, float]:
     """Return the scale of the entry to plan with: the largest not above eight times the mean visits so far.
 
-    An entry of small c bounds best while visits are few; what it would have played separates the plans that are
-    closest by its own bound and starves the others. The entry that will prove the answer must choose what is played.
-
-    Where entries learn the noise, c counts squares of rewards and is compared with their sum; the second answer is the
-    scale, below 0, of the entry with a sigma to plan with beside them, and 0 where there is none.
+    What an entry of small c would have played separates the closest plans and starves the others: the entry that will
+    prove the answer must choose. Where entries learn the noise, c is compared with the sum of squares; the second
+    answer is the scale, below 0, of the entry with a sigma to plan with beside them, and 0 where there is none.
     """
     if walks is None:
         return 0.0, 0.0

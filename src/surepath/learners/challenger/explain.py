@@ -22,13 +22,8 @@ if TYPE_CHECKING:
 
 
 # Failures -------------------------------------------------------------------------------------------------------------
-# What a learner remembers of arcs that keep failing.
-#
-# An episode that breaks off at stage k is a failure of the arc it was about to play there. After `PATIENCE` failures
-# in a row an arc rests, so that episodes are not wasted on what is broken: while it does, paths around it are played
-# where there are any. Each further failure makes the rest longer, and one success ends it. What is played never
-# touches the guarantee. Nothing is proven while an arc was never seen: one that cannot be run at all must be excluded
-# before the learner can stop.
+# After `PATIENCE` failures in a row an arc rests: paths around it are played where there are any. Each further failure
+# makes the rest longer, one success ends it. Nothing is proven while an arc was never seen.
 
 PATIENCE = 3  # failures in a row before an arc rests
 GROWTH = 1.3  # ratio of a rest to the one before: an arc that fails now and then must not starve

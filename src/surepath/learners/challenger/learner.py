@@ -37,9 +37,7 @@ from surepath.learners.widths import choose_noise
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths, option_arcs
 
-# The theorem and its proof are in the docs ("Challenger: the theorem"). In one sentence: with probability at least 1 -
-# delta, at all times at once, V(best) - V(p) <= max over q of min over the grid of G(q | p) for every path p, so the
-# learner may stop whenever the check of its incumbent passes, whatever was played.
+# The theorem and its proof are in the docs ("Challenger: the theorem").
 
 Snapshot = dict[str, Any]
 

@@ -163,11 +163,9 @@ def count_missing(stages: Stages | None, pairs: Pairs, seen: Evidence, path: Int
 
 
 # Run ------------------------------------------------------------------------------------------------------------------
-# Challenger's episode loop: whole runs compiled, and its single steps, through one entry point.
-#
-# A full check costs a few dozen passes, so it is made when the number of episodes has grown by one per cent since the
-# last one; in between, a quick check evaluates the three rows around the best one of the last full check, and chooses
-# from the same passes. A check that comes late only delays the stop; it never breaks the guarantee.
+# Whole runs compiled, and single steps, through one entry point. A full check costs a few dozen passes; in between, a
+# quick check evaluates the three rows around the best one of the last full check, and chooses from the same passes. A
+# check that comes late only delays the stop.
 
 CHECK_GROWTH = 0.01  # share by which the episodes grow between two full checks
 KEEP = -1  # in place of a sampling rule: what is marked stays

@@ -203,22 +203,15 @@ def prices_differ(mdp: MDP) -> bool:
 def choose_by_price(prices: FloatArray, graph: Graph, allowed: BoolArray, work: Scratch, thrifty: Whole) -> None:
     """Improve work.path, the heaviest path, to one that has much of the marks for its price, where paths have prices.
 
-    Separating plays the path with the largest sum of marks, which hold sigma^2 / n. Where the rule is thrifty and paths
-    have prices, the path that maximises
-
-        (sum of marks over its arcs) / sqrt(price of the path)
-
-    is searched for. Two plans of prices p and q that share nothing are then played in the ratio sqrt(q) : sqrt(p): of
-    all ratios the one that brings sigma^2 / n + sigma^2 / m to a given size for the least money (minimise p n + q m).
-    Arcs that were ruled out may fill a path in: nothing is learned from them, and where one is cheaper than what is
-    left, each play is.
+    Where the rule is thrifty, search the path that maximises (sum of marks) / sqrt(price). Two plans of prices p and q
+    that share nothing are then played in the ratio sqrt(q) : sqrt(p), which brings sigma^2 / n + sigma^2 / m to a
+    given size for the least money. Arcs that were ruled out may fill a path in.
 
     With W the sum of marks and P the price of the current path, the root lies below its tangent there, so a path with
 
         marks - W / (2 P) * price > W / 2
 
-    has a larger ratio. The path of largest such sum is found by one pass; when it is no better, the search is over. The
-    ratio rises in every round. Where all paths have one price, the heaviest path is played, as without prices.
+    has a larger ratio. The path of largest such sum is found by one pass; when it is no better, the search is over.
     """
     mark, weight = work.mark, work.weight
     path, ahead = work.path, work.ahead
