@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import pickle
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -181,26 +179,6 @@ def test_an_exclusion_is_judged_anew() -> None:
     alone.tell([0], [1.0])
     assert learner.stopped == alone.stopped
     assert learner.certified_gap() == pytest.approx(alone.certified_gap(), rel=1e-2)
-
-
-@pytest.mark.parametrize("copy", [deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))])
-def test_a_copy_goes_on_as_the_original_would(copy: Any) -> None:
-    instance = families.chain(steps=3, options=3, seed=1)
-    for learner in learners_on(instance.mdp):
-        rng = np.random.default_rng(0)
-        for _ in range(5):
-            path = learner.ask()
-            learner.tell(path, rng.random(3))
-        other = copy(learner)
-        for _ in range(20):
-            path = learner.ask()
-            assert other.ask().tolist() == path.tolist()
-            rewards = rng.random(3)
-            learner.tell(path, rewards)
-            other.tell(path, rewards)
-            assert other.visits.tolist() == learner.visits.tolist()
-            np.testing.assert_array_equal(other.means, learner.means)
-        assert learner.visits.sum() == 75
 
 
 def test_stepped_and_compiled_runs_count_the_same_arcs() -> None:

@@ -12,46 +12,25 @@ from surepath.learners.base import build
 MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
 COMMON = {"epsilon": 0.5, "delta": 0.1, "sigma": 2.0}
 
+EPRL = {
+    **COMMON,
+    "sampling": "max-coverage",
+    "elimination": "return",
+    "schedule": "every-episode",
+    "widths": "paper",
+    "recommendation": "optimistic",
+    "preset": "theory",
+    "prior": 20.0,
+}
+EXPERIMENT = {"sampling": "max-diameter", "elimination": "both", "schedule": "paper", "widths": "empirical"}
+TEXT = {"elimination": "both", "schedule": "paper", "widths": "uncapped", "preset": "text"}
 PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    (
-        {"name": "EPRL"},
-        {
-            **COMMON,
-            "sampling": "max-coverage",
-            "elimination": "return",
-            "schedule": "every-episode",
-            "widths": "paper",
-            "recommendation": "optimistic",
-            "preset": "theory",
-            "prior": 20.0,
-        },
-    ),
+    ({"name": "EPRL"}, EPRL),
     (
         {"name": "EPRL", "preset": "experiment", "sampling": "max-diameter"},
-        {
-            **COMMON,
-            "sampling": "max-diameter",
-            "elimination": "both",
-            "schedule": "paper",
-            "widths": "empirical",
-            "recommendation": "cautious",
-            "preset": "experiment",
-            "prior": 20.0,
-        },
+        {**EPRL, **EXPERIMENT, "recommendation": "cautious", "preset": "experiment"},
     ),
-    (
-        {"name": "EPRL", "preset": "text"},
-        {
-            **COMMON,
-            "sampling": "max-coverage",
-            "elimination": "both",
-            "schedule": "paper",
-            "widths": "uncapped",
-            "recommendation": "optimistic",
-            "preset": "text",
-            "prior": 20.0,
-        },
-    ),
+    ({"name": "EPRL", "preset": "text"}, {**EPRL, **TEXT}),
     ({"name": "BPIUCRL"}, {**COMMON, "elimination": "none", "widths": "paper", "preset": "theory", "prior": 20.0}),
     ({"name": "WholePlan"}, {**COMMON, "widths": "paper", "max_plans": 100_000, "prior": 20.0}),
     (

@@ -14,7 +14,6 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, values_to_go
 
 # Residual -------------------------------------------------------------------------------------------------------------
-# The residual graph of a flow problem on the layered graph, in whole numbers.
 
 
 class Residual(NamedTuple):
@@ -191,16 +190,7 @@ def fill_deficits(graph: Graph, state: Residual) -> None:
 
 
 # Minimum --------------------------------------------------------------------------------------------------------------
-# Minimum flows on the layered graph, in whole numbers, and the paths they are made of.
-#
-# For other kernels: `minimum_flow(graph, demand, flow, in_cut)` and `extract_cover(graph, flow, paths)`; both take
-# plain arrays and can be called from compiled code. Example with unit demands (a minimum policy cover):
-#
-#   value = minimum_flow(graph, demand, flow, in_cut)  # demand int64 [N] in; flow int64 [N], in_cut bool [n_nodes] out
-#     paths = np.empty((value, horizon), np.int64)
-#     extract_cover(graph, flow, paths)  # one row per path; flow is used up
-#
-# How. Write flow = demand + extra. A node where more demand comes in than goes out has a supply of extra; one where
+# Write flow = demand + extra. A node where more demand comes in than goes out has a supply of extra; one where
 # less comes in has a deficit. Capacities are unlimited, so a supply reaches any deficit downstream, what no supply
 # can fill comes from the start, and what nobody wants runs on to the sink. Hence
 #
@@ -357,12 +347,7 @@ ENOUGH = 1e-10  # violation of conservation, of a flow of 1, at which to end
 
 
 def design_flow(graph: Graph, c: FloatArray) -> FloatArray:
-    """Compute the unit flow w that maximises the sum of c log w, float [N]; every c must be positive.
-
-    Args:
-        graph: The layered graph.
-        c: Weight of each arc, float [N].
-    """
+    """Compute the unit flow w that maximises the sum of c log w, float [N]; every c must be positive."""
     nodes, source, target = len(graph.first) - 1, graph.source, graph.target
     y = _first_potential(graph, c)
     for _ in range(NEWTON_STEPS):
@@ -392,12 +377,12 @@ def _outflow(source: IntArray, target: IntArray, w: FloatArray, nodes: int) -> F
 def _solve(source: IntArray, target: IntArray, bend: FloatArray, residual: FloatArray, nodes: int) -> FloatArray:
     """Solve for Newton's step: the weighted Laplacian, sink left out, times the step is the residual."""
     inner = target < nodes
-    rows = np.concatenate([source, target[inner], source[inner], target[inner]])
-    columns = np.concatenate([source, target[inner], target[inner], source[inner]])
-    values = np.concatenate([bend, bend[inner], -bend[inner], -bend[inner]])
     from scipy.sparse import coo_array
     from scipy.sparse.linalg import spsolve
 
+    rows = np.concatenate([source, target[inner], source[inner], target[inner]])
+    columns = np.concatenate([source, target[inner], target[inner], source[inner]])
+    values = np.concatenate([bend, bend[inner], -bend[inner], -bend[inner]])
     laplacian = coo_array((values, (rows, columns)), shape=(nodes, nodes)).tocsc()
     return np.asarray(spsolve(laplacian, residual)).reshape(nodes)
 
@@ -455,8 +440,6 @@ def split_flow(graph: Graph, flow: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 # Schedule -------------------------------------------------------------------------------------------------------------
-# How often to play which path, fixed before the first episode.
-#
 # Let n_e be the visits of arc e when everything has been played, and M the largest sum of sigma_e^2 / n_e along a
 # path (known arcs count nothing). For a path p worse than the best path p* by more than epsilon, the empirical
 # difference is sub-Gaussian with variance factor at most 2 M, so p seems better with probability at most

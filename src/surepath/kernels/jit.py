@@ -15,9 +15,8 @@ import numpy as np
 from numba.core import event
 
 # Cache folder ---------------------------------------------------------------------------------------------------------
-# Where compiled kernels are kept: a folder named by all that a kernel can see.
-#
-# Reading a kept kernel runs what the file says, so nobody else may write there.
+# Compiled kernels are kept in a folder named by all that a kernel can see. Reading a kept one runs what the file says,
+# so nobody else may write there.
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -63,9 +62,6 @@ def cache_folder(key: str) -> Path:
 
 
 # Compiling ------------------------------------------------------------------------------------------------------------
-# Announce compilation, once in a process and only when a kernel of this package is compiled.
-#
-# Numba's events are a documented part of it; nothing else of the compiler is touched.
 
 
 class Announcer(event.Listener):  # type: ignore[misc]
@@ -85,8 +81,6 @@ class Announcer(event.Listener):  # type: ignore[misc]
 
 
 # Jit ------------------------------------------------------------------------------------------------------------------
-# The decorators of kernels, and what kernels have in common.
-#
 # Numba's file cache watches only the file of the function that was called: a change in a kernel it calls, or in a
 # constant that it freezes, is not seen. So the folder of the cache is named by a hash of all that kernels can see
 # (`jit.py`). NUMBA_DISABLE_JIT=1 runs the same code as plain Python.
@@ -94,11 +88,9 @@ class Announcer(event.Listener):  # type: ignore[misc]
 # Large kernels read the fields they need at their top, each once: wherever a field of a NamedTuple is read in a later
 # block, the compiler loads the whole tuple, every array of it, and then has to sort that out.
 #
-# Compiling takes about 2 ms for each statement of Numba's own representation (some 5,000 for Challenger), wherever it
-# is: sixteen more arrays in an argument added two per cent, and folding a kernel in or out of its caller changed less
-# than can be measured. What shortens it is less code: what an argument of None leaves out, and NumPy outside the
-# loop. Kernels assign at most three names at once: four and more are packed into a tuple and taken out again, three
-# statements for one.
+# Compiling takes about 2 ms for each statement of Numba's own representation (some 5,000 for Challenger). What shortens
+# it is less code: what an argument of None leaves out, and NumPy outside the loop. Kernels assign at most three names
+# at once: four and more are packed into a tuple and taken out again, three statements for one.
 
 F = TypeVar("F", bound=Callable[..., Any])
 

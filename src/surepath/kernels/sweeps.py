@@ -12,8 +12,6 @@ from surepath.model.mdp import MDP
 from surepath.model.worlds import GAUSSIAN, KNOWN, UNIFORM, Instance
 
 # Arrays ---------------------------------------------------------------------------------------------------------------
-# The arrays that kernels take, built in one place: C-contiguous, writable, of few number types.
-#
 # Kernels read these NamedTuples instead of long argument lists. A read-only or strided array would add a compiled
 # signature, so nothing else builds kernel arguments.
 
@@ -71,13 +69,9 @@ def layers_of(mdp: MDP) -> Layers:
     return Layers(own(mdp.first, np.uint32), own(mdp.target, np.uint32), own(mdp.stage_node, np.uint32))
 
 
-def no_reality() -> Reality:
-    """Make laws that are never drawn from, for steps whose rewards come from outside."""
-    ints, floats = np.zeros(0, dtype=np.int64), np.zeros(0)
-    return Reality(ints, floats, floats, floats, floats, ints, floats, 1.0, 0, floats, 0.0)
-
-
-NO_REALITY = no_reality()
+_NO_INTS, _NONE = np.zeros(0, dtype=np.int64), np.zeros(0)
+# Laws that are never drawn from, for steps whose rewards come from outside.
+NO_REALITY = Reality(_NO_INTS, _NONE, _NONE, _NONE, _NONE, _NO_INTS, _NONE, 1.0, 0, _NONE, 0.0)
 
 
 def reality_of(instance: Instance, worth: bool = True) -> Reality:
@@ -114,8 +108,6 @@ def _move(reality: Reality, shift: FloatArray) -> None:
 
 
 # Sweeps ---------------------------------------------------------------------------------------------------------------
-# Dynamic programs over the layered graph: one sweep over the nodes, up or down, O(N).
-#
 # Every kernel writes into arrays it is given. Weights are finite; -inf in a value means that no path goes through, and
 # since +inf never enters, infinities of opposite sign cannot meet.
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 
 # Base -----------------------------------------------------------------------------------------------------------------
-# The contract of every learner: ask for a path, tell its rewards, until it has stopped.
-#
 # The guarantee of a learner never depends on which paths were played, so `tell` takes any path, asked for or not.
 # Inside, everything maximises: rewards are multiplied by the MDP's sign when they come in and results are turned
 # back when they go out. Ground truth never enters here.
@@ -61,12 +59,6 @@ R = TypeVar("R")
 L = TypeVar("L", bound="Learner")
 
 MOST_ASKED = 100_000  # paths in one ask(n) of Challenger
-
-# What only Challenger has, and what people get instead of it.
-_CHALLENGERS = (
-    "ask_beside", "cancel", "exclude", "excluded", "exclusions", "explain", "fail", "failures", "findings", "restore",
-    "snapshot", "tighten",
-)  # fmt: skip
 
 
 def locked(method: Callable[Concatenate[L, P], R]) -> Callable[Concatenate[L, P], R]:
@@ -114,7 +106,7 @@ class Learner(ABC):
         self.mdp = mdp
         self._epsilon = self._first_epsilon = check_epsilon(epsilon)
         self.delta = check_delta(delta)
-        if isinstance(sigma, str) and sigma == "unknown":
+        if isinstance(sigma, str):
             raise SettingError(f'{self.name} needs a number for sigma; only Challenger takes sigma="unknown"')
         if sigma is None:
             sigma = declared_sigma(mdp, self.name)
@@ -182,15 +174,6 @@ class Learner(ABC):
         """Point _visits, _origin and _sums at the arrays that kernels write, where they are not those."""
 
     # Copies ----------------------------------------------------------------------------------------------------
-
-    def __getattr__(self, name: str) -> Any:
-        """Say that a method is Challenger's; called only for what this learner does not have."""
-        if name in _CHALLENGERS:
-            raise AttributeError(
-                f"{type(self).__name__} has no {name}: studies, failed trials, exclusions, snapshots and smaller "
-                f"epsilons are for Challenger; compare learners with simulate"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the lock, which belongs to this object."""
@@ -388,7 +371,7 @@ class Learner(ABC):
 
     def __repr__(self) -> str:
         state = "stopped" if self.stopped else "running"
-        return f"{self.name}(epsilon={self.epsilon:g}, delta={self.delta:g}; {self.episodes} episodes, {state})"
+        return f"{self.name}(epsilon={self.epsilon:g}, delta={self.delta:g}; {many(self.episodes, 'trial')}, {state})"
 
 
 @cache
@@ -444,8 +427,13 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards, *, ranged: bool = T
     free = mdp.unscored[arcs]
     if free.any():
         array[free] = 0.0 if mdp.known is None else mdp.known[arcs][free]
-    if not (np.abs(array) <= LARGEST).all():  # false for NaN too
-        _refuse_size(mdp, array)
+    for h in np.flatnonzero(~(np.abs(array) <= LARGEST))[:1].tolist():  # true for NaN too
+        if not np.isfinite(array[h]):
+            raise RewardError(
+                f"{_at(mdp, h)} is {array[h]}; scores must be finite. A failed step is not a score: report a failed "
+                "trial, with the scores before it"
+            )
+        raise RewardError(f"{_at(mdp, h)} is {array[h]:g}; scores must lie within {LARGEST:g} of 0")
     if ranged and mdp.reward_range is not None:
         low, high = (side[arcs] for side in mdp.reward_range)
         outside = (array < low) | (array > high)
@@ -504,18 +492,8 @@ def _at(mdp: MDP, stage: int) -> str:
     return f"the score of {step_in_words(mdp, stage)}"
 
 
-def _refuse_size(mdp: MDP, array: FloatArray) -> None:
-    h = int(np.flatnonzero(~(np.abs(array) <= LARGEST))[0])
-    if not np.isfinite(array[h]):
-        raise RewardError(
-            f"{_at(mdp, h)} is {array[h]}; scores must be finite. A failed step is not a score: report a failed "
-            "trial, with the scores before it"
-        )
-    raise RewardError(f"{_at(mdp, h)} is {array[h]:g}; scores must lie within {LARGEST:g} of 0")
-
-
 def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
-    horizon, name, each = mdp.horizon, "scores", "one per step"
+    horizon = mdp.horizon
     wanted = "one number" if horizon == 1 else f"{horizon} numbers"
     if horizon == 1 and np.ndim(rewards) == 0:
         rewards = [rewards]
@@ -525,16 +503,16 @@ def _numbers(mdp: MDP, rewards: Any) -> FloatArray:
         if cause.place is not None and cause.place < horizon:
             at = _at(mdp, cause.place)
             raise RewardError(f"{at} must be a number, not {cause}; got {shortened(rewards)}") from None
-        raise RewardError(f"{name} must be {wanted}, not {cause}; got {shortened(rewards)}") from None
+        raise RewardError(f"scores must be {wanted}, not {cause}; got {shortened(rewards)}") from None
     if array.ndim == 0:
         raise RewardError(
             f"scores must be {wanted}, one per step; got the one number {float(array):g}. Where a plan has one score, "
             f'build the problem with MDP.from_steps(..., scores="end")'
         )
     if array.ndim != 1:
-        raise RewardError(f"{name} must be {wanted}, {each}; got shape {array.shape}")
+        raise RewardError(f"scores must be {wanted}, one per step; got shape {array.shape}")
     if len(array) > horizon:
-        raise RewardError(f"{name} must be {wanted}, {each}, or fewer; got {len(array)}")
+        raise RewardError(f"scores must be {wanted}, one per step, or fewer; got {len(array)}")
     return array
 
 
@@ -590,33 +568,22 @@ class Sizes:
         return low, high
 
 
-def rounding_of(low: FloatArray, high: FloatArray) -> float:
-    """Bound what rounding of the rewards themselves can do to the difference of two paths in these ranges."""
-    seen = high >= low
-    if not seen.any():
-        return 0.0
-    return float(2.0**-49 * len(low) * np.maximum(np.abs(low[seen]), np.abs(high[seen])).max())
-
-
 def check_decidable(
     mdp: MDP, low: FloatArray, high: FloatArray, epsilon: float, error: type[SurepathError] = RewardError
 ) -> None:
-    """Refuse rewards so large that double precision cannot hold what epsilon asks for."""
-    rounding = rounding_of(low, high)
+    """Refuse rewards so large that double precision cannot hold what epsilon asks for of a difference of two paths."""
+    sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)
+    h = int(np.argmax(sizes))
+    rounding = 2.0**-49 * len(low) * sizes[h]
     if epsilon > 0 and rounding > epsilon:
-        sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)
-        h = int(np.argmax(sizes))
-        rewards, returns = "scores", "total scores of plans"
         raise error(
-            f"{rewards} of size {sizes[h]:g} at {step_in_words(mdp, h)} make the {returns} uncertain by "
+            f"scores of size {sizes[h]:g} at {step_in_words(mdp, h)} make the total scores of plans uncertain by "
             f"{rounding:.1g} in double precision, too coarse for epsilon {epsilon:g}; subtract the same amount from "
-            f"all {rewards} of a step, or ask for a larger epsilon"
+            f"all scores of a step, or ask for a larger epsilon"
         )
 
 
 # Registry -------------------------------------------------------------------------------------------------------------
-# Learners by name: a spec is a dict with a name and settings, such as {"name": "EPRL", "sampling": "max-diameter"}.
-
 # Name of each learner and the module that holds it; modules are imported when asked for.
 LEARNERS = {
     "EPRL": "surepath.learners.per_arc.eprl",
@@ -638,8 +605,7 @@ def learner_name(given: str) -> str:
 def learner_class(name: str) -> type[Learner]:
     """Import and return the learner class of this name."""
     module = LEARNERS[one_of("learner", name, LEARNERS)]
-    found: type[Learner] = getattr(importlib.import_module(module), name)
-    return found
+    return cast("type[Learner]", getattr(importlib.import_module(module), name))
 
 
 def setting_names(name: str) -> list[str]:

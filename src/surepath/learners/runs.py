@@ -17,8 +17,7 @@ from surepath.model.paths import best_path
 # Tasks ----------------------------------------------------------------------------------------------------------------
 # What the compiled entry point of a learner can be asked for: one table for all of them, read as `tasks.RUN`.
 #
-# Each entry point says in its docstring which tasks it takes and what they do. The order matters in one place:
-# `per_arc.run` takes ASK, TELL and TEST for single steps, and RUN and FINISH, which come last, for whole runs.
+# Each entry point says in its docstring which tasks it takes; RUN and FINISH, of whole runs, come last.
 
 ASK, TELL, TEST, SET_UP, ADVISE, DROP, MEASURE = range(7)
 PLAN, AGAIN, REFRESH, INCUMBENT, CERTIFY, CHECK = range(7, 13)
@@ -26,8 +25,6 @@ RUN, FINISH = range(13, 15)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
-# The record of simulated runs: when and why each ended, and its answer.
-
 # Why a run ended; the names are what people see, the numbers what kernels return.
 STOP_REASONS = ("budget", "gap", "single", "cleared")
 GO_ON, BUDGET, GAP, SINGLE, CLEARED = range(-1, 4)  # GO_ON is not one of them
@@ -90,8 +87,6 @@ def list_plans(mdp: MDP, most: int, who: str) -> IntArray:
 
 
 # Cancellation ---------------------------------------------------------------------------------------------------------
-# Cancel simulated runs: each thread has a flag that long runs test between two stretches of compiled work.
-
 _mine = threading.local()
 
 
@@ -118,7 +113,6 @@ def cancelled_by(halt: threading.Event) -> Iterator[None]:
 
 
 # Proven ---------------------------------------------------------------------------------------------------------------
-# The proven gap of a study: the certified one, once it says more than the declared ranges do.
 
 
 def proven_gap(learner: Any) -> float:

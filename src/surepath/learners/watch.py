@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -11,7 +11,6 @@ import numpy as np
 
 from surepath._checks import AnyArray, FloatArray, IntArray
 from surepath._text import many
-from surepath.errors import SettingError
 from surepath.model.mdp import MDP
 from surepath.model.paths import step_in_words
 
@@ -74,10 +73,6 @@ class Contexts:
 # Evalues --------------------------------------------------------------------------------------------------------------
 # The e-processes behind every finding; derived and proven in docs/watch-theory.md.
 #
-# An e-process is a running number whose expectation, at any time one may choose to stop, is at most 1 while what was
-# declared holds. So it ever exceeds 1/alpha with probability alpha at most. Sums and averages here run over
-# logarithms.
-#
 # Letters: n rewards, z = (reward - first reward of the arc) / sigma, Q = sum of squares of z about the arc's own mean.
 
 # What is averaged over. Small ones see a slightly larger noise over many rewards, large ones a far larger one at once.
@@ -95,14 +90,12 @@ MOST_MEANS = 400  # with more arcs than this, luck is judged plan by plan only
 
 def noise_price(n: FloatArray) -> FloatArray:
     """Return what n rewards cost in advance: -n/2 log(1 - tilt), float [G, K]."""
-    price: FloatArray = -0.5 * np.multiply.outer(n, np.log1p(-NOISE_TILTS))
-    return price
+    return np.asarray(-0.5 * np.multiply.outer(n, np.log1p(-NOISE_TILTS)))
 
 
 def shift_price(n: FloatArray) -> FloatArray:
     """Return what a context with n rewards costs in advance: 1/2 log(1 + shift n), float [C, K]."""
-    price: FloatArray = 0.5 * np.log1p(np.multiply.outer(n, SHIFTS))
-    return price
+    return np.asarray(0.5 * np.log1p(np.multiply.outer(n, SHIFTS)))
 
 
 def larger_noise(n: FloatArray, spread: FloatArray) -> FloatArray:
@@ -167,8 +160,7 @@ def shared_shifts(count: FloatArray, total: FloatArray, variance: float) -> tupl
 
 def shared_price(gram: FloatArray, prior: FloatArray) -> FloatArray:
     """Return what arcs and contexts with these counts cost in advance: 1/2 log|V|, float [K]."""
-    price: FloatArray = 0.5 * np.linalg.slogdet(np.eye(len(gram)) + prior[:, :, None] * gram)[1]
-    return price
+    return np.asarray(0.5 * np.linalg.slogdet(np.eye(len(gram)) + prior[:, :, None] * gram)[1])
 
 
 def shared_luck(
@@ -220,8 +212,7 @@ def _between(design: Any, weight: FloatArray, mean: FloatArray) -> tuple[float, 
 
 def luck_price(count: FloatArray, steps: FloatArray) -> FloatArray:
     """Return what trials of plans with so many steps cost in advance: 1/2 log(1 + luck h) each, float [K]."""
-    price: FloatArray = 0.5 * count @ np.log1p(np.multiply.outer(steps, EVALUES_LUCK))
-    return price
+    return np.asarray(0.5 * count @ np.log1p(np.multiply.outer(steps, EVALUES_LUCK)))
 
 
 def calm_gain(n: FloatArray) -> FloatArray:
@@ -231,12 +222,9 @@ def calm_gain(n: FloatArray) -> FloatArray:
     """
     from scipy.special import gammaln
 
-    shrink = 2 * CALM_TILTS / (1 + 2 * CALM_TILTS)
-    n = n[:, None]
-    gain: FloatArray = 0.5 * (
-        (n - 1) * np.log1p(2 * CALM_TILTS) + gammaln(n + 1 - shrink) - gammaln(2 - shrink) - gammaln(n + 1)
-    )
-    return gain
+    shrink, n = 2 * CALM_TILTS / (1 + 2 * CALM_TILTS), n[:, None]
+    drawn = gammaln(n + 1 - shrink) - gammaln(2 - shrink) - gammaln(n + 1)
+    return np.asarray(0.5 * ((n - 1) * np.log1p(2 * CALM_TILTS) + drawn))
 
 
 def larger_than(n: FloatArray, spread: FloatArray, gain: FloatArray, calm: FloatArray) -> FloatArray:
@@ -283,8 +271,7 @@ def larger_than(n: FloatArray, spread: FloatArray, gain: FloatArray, calm: Float
 def averaged(exponents: FloatArray) -> FloatArray:
     """Compute the log of the mean of exp over the last axis, float [G]."""
     top: FloatArray = exponents.max(axis=-1)
-    mean: FloatArray = top + np.log(np.exp(exponents - top[..., None]).mean(axis=-1))
-    return mean
+    return np.asarray(top + np.log(np.exp(exponents - top[..., None]).mean(axis=-1)))
 
 
 def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
@@ -300,7 +287,6 @@ FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift", "luc
 EXACT, NOISE, DEPENDENCE, DRIFT, LUCK, UNEQUAL, *_ = range(len(FINDING_KINDS))
 
 REPORT_P = 1e-3  # a finding with a smaller p-value is reported
-DOUBT = "in doubt"  # the answer, in the words of the page, where anything is found
 SURE = 1e-6  # and reported without reserve below this
 
 
@@ -331,50 +317,29 @@ class Finding:
 
 
 def finding(kind: Kind, where: str, earlier: str, declared: float, seen: float, p_value: float) -> Finding:
-    """Return a finding with its sentence; `earlier` names the choice that a stage's reward depends on."""
-    reward = "score"
-    if kind == "exact":
-        text = f"{reward}s declared exact differ by about {seen:.2g} {where}"
-    elif kind == "noise":
-        text = f"the noise looks larger than declared ({seen:.2g} against {declared:.2g} {where}, {odds(p_value)})"
-    elif kind == "dependence":
-        text = f"the {reward} {where} shifts with {earlier} (typically by {seen:.2g}, {odds(p_value)})"
-    elif kind == "luck":
-        text = (
-            f"the {reward}s of one trial rise and fall together (correlation about {seen:.2g}, "
-            f"{odds(p_value)}), and the proof counts every step as luck of its own"
-        )
-    elif kind == "unequal":
-        text = f"the noise differs between options ({seen:.2g} {where}, {declared:.2g} elsewhere, "
-        text += f"{odds(p_value)}), and one sigma was declared for all"
-    elif kind == "late":
-        text = f"{many(int(seen), 'result')} came after the trial was given up: slow trials are left out"
-    elif kind == "refused":
-        text = f"{many(int(seen), 'trial')} could not be counted, with {reward}s too large or outside what was declared"
-    else:
-        text = f"the {reward} {where} drifts over time (typically by {seen:.2g}, {odds(p_value)})"
+    """Return a finding with its sentence; `earlier` names the choice that a stage's reward depends on.
+
+    Example:
+        >>> finding("noise", "at step 2", "", 0.1, 0.31, 3e-8).message
+        'the noise looks larger than declared (0.31 against 0.1 at step 2, p < 1e-6): the certificate does not hold'
+    """
+    size, chance, counted = f"{seen:.2g}", odds(p_value), {"late": "result", "refused": "trial"}
+    some = many(int(seen), counted[kind]) if kind in counted else ""
+    text = {
+        "exact": f"scores declared exact differ by about {size} {where}",
+        "noise": f"the noise looks larger than declared ({size} against {declared:.2g} {where}, {chance})",
+        "dependence": f"the score {where} shifts with {earlier} (typically by {size}, {chance})",
+        "luck": f"the scores of one trial rise and fall together (correlation about {size}, {chance}), and the proof "
+        "counts every step as luck of its own",
+        "unequal": f"the noise differs between options ({size} {where}, {declared:.2g} elsewhere, {chance}), and one "
+        "sigma was declared for all",
+        "late": f"{some} came after the trial was given up: slow trials are left out",
+        "refused": f"{some} could not be counted, with scores too large or outside what was declared",
+        "drift": f"the score {where} drifts over time (typically by {size}, {chance})",
+    }[kind]
     certain = "does" if p_value < SURE and kind != "late" else "may"
     advice = ": read this log again with dependence any" if kind == "luck" else ""
     return Finding(kind, where, declared, seen, p_value, f"{text}: the certificate {certain} not hold{advice}")
-
-
-def doubt(messages: Sequence[str]) -> str | None:
-    """Say that a proof is in doubt, given the messages of what was found, the strongest first; None without any.
-
-    Studies say it, in the words of users whoever asks.
-
-    Example:
-        >>> doubt(["the score at step a drifts: the certificate does not hold"])
-        'in doubt: the arithmetic holds, but the scores contradict what was declared: the score at step a drifts'
-    """
-    if not messages:
-        return None
-    return f"{DOUBT}: the arithmetic holds, but the scores contradict what was declared: {contradiction(messages[0])}"
-
-
-def contradiction(message: str) -> str:
-    """Return a finding's message without what follows from it for the certificate."""
-    return message.rpartition(": the certificate ")[0] or message
 
 
 def odds(p_value: float) -> str:
@@ -383,17 +348,6 @@ def odds(p_value: float) -> str:
         if p_value < 10.0**-power:
             return f"p < 1e-{power}"
     return f"p = {p_value:.2g}"
-
-
-def headline(findings: Sequence[Finding]) -> str | None:
-    """Return the strongest finding in one sentence, or None when there is nothing to say.
-
-    Example:
-        >>> found = finding("noise", "at stage 2", "", 0.1, 0.31, 3e-8)
-        >>> headline([found])
-        'the noise looks larger than declared (0.31 against 0.1 at stage 2, p < 1e-6): the certificate does not hold'
-    """
-    return min(findings, key=lambda found: found.p_value).message if findings else None
 
 
 # Judge ----------------------------------------------------------------------------------------------------------------
@@ -606,7 +560,6 @@ class Watch:
         declared = (self.sigma > 0) & np.isfinite(self.sigma)
         self._scale = np.where(declared, np.maximum(self.sigma, LEAST_SCALE), 1.0)
         self._scale[mdp.is_known] = np.nan
-        self._partly_known = bool(mdp.is_known.any())
         self._contexts = Contexts(mdp)
         self.trials = 0
         self._visits = np.zeros(mdp.n_arcs)
@@ -662,11 +615,10 @@ class Watch:
         cell[2] += off * (total - cell[1])
 
     def _add(self, cells: dict[int, list[float]], keys: IntArray, values: FloatArray) -> None:
-        if self._partly_known:
-            known = np.isnan(values)
-            keys, values = keys[~known], values[~known]
         for key, value in zip(keys.tolist(), values.tolist()):
             cell = cells.get(key)
+            if value != value:  # of a known arc
+                continue
             if cell is not None:
                 cell[0] += 1.0
                 cell[1] += value
@@ -754,11 +706,6 @@ class Watch:
     def load(self, evidence: Mapping[str, AnyArray]) -> None:
         """Take over what another Watch over the same problem had counted."""
         arcs = np.asarray(evidence["arc"], dtype=np.int64)
-        if len(arcs) and not 0 <= arcs.min() <= arcs.max() < self.mdp.n_arcs:
-            raise SettingError(
-                f"this evidence counts rewards of arc {int(arcs.max())}; arc numbers run from 0 to "
-                f"{self.mdp.n_arcs - 1}. Load it into a watch over the problem it was saved from"
-            )
         tables = (self._visits, self._origin, self._mean, self._spread)
         for column, array in zip(ARC_COLUMNS[1:], tables):
             array[:] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from surepath.kernels.jit import bare_kernel, folded_kernel, hot_kernel
 from surepath.model.mdp import MDP
 
 # Widths ---------------------------------------------------------------------------------------------------------------
-# What an arc's confidence interval is made of: where its sum starts to count, and its width after n visits.
-#
 # A width is half the length of the interval. Each is sigma times a base that depends on n alone, so one table of
 # bases by n serves all arcs and runs. A long run needs millions of entries, and an experiment builds a learner for
 # every task: tables are shared by all learners of one process whose widths are the same function of n.
@@ -31,9 +29,7 @@ from surepath.model.mdp import MDP
 #            wider for the first 15 to 60 visits (more arcs and smaller delta: later).
 # empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
 #            over arcs or times, hence NO guarantee.
-# uncapped   b(n) = sigma sqrt(2 log((n + 1) / delta) / n), infinite while n = 0. What the paper's appendix says it
-# used:
-#            as `empirical` without the cap, and with no guarantee either.
+# uncapped   the same without the cap, infinite while n = 0: what the paper's appendix says it used. NO guarantee.
 
 ARC_WIDTHS = ("paper", "mixture", "empirical", "uncapped")
 PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
@@ -69,42 +65,23 @@ def fill_table(kind: int, arcs: float, delta: float, prior: float, start: int, t
         table[i] = base_width(kind, float(n), arcs, delta, prior) if n > 0 else np.inf
 
 
-class WidthRule(Protocol):
-    """What widths depend on, by the names that a learner's rules have for it."""
-
-    @property
-    def widths(self) -> int:
-        """Return the kind of the widths, a number from PAPER to UNCAPPED."""
-
-    @property
-    def arcs(self) -> float:
-        """Return the number of arcs or paths that share delta, N or M."""
-
-    @property
-    def delta(self) -> float:
-        """Return the allowed probability of a wrong answer."""
-
-    @property
-    def prior(self) -> float:
-        """Return c of the mixture."""
-
-
 # Only these many functions are remembered; a learner keeps its own table alive anyway.
 _REMEMBERED = 2
 _tables: dict[tuple[float, ...], FloatArray] = {}
 _lock = threading.Lock()
 
 
-def new_table(rules: WidthRule, size: int, start: int = 0) -> FloatArray:
-    """Compute base widths after start, start + 1, ... visits."""
+def new_table(rules: Any, size: int, start: int = 0) -> FloatArray:
+    """Compute base widths after start, start + 1, ... visits, by rules.widths (a kind), arcs, delta and prior (c)."""
     table = np.zeros(size)
     fill_table(rules.widths, rules.arcs, rules.delta, rules.prior, start, table)
     return table
 
 
-def table_of(rules: WidthRule, size: int) -> FloatArray:
+def table_of(rules: Any, size: int) -> FloatArray:
     """Find a table with at least this many entries, or the largest one there is; nobody may write into it."""
-    key = _key(rules)
+    arcs = 0.0 if rules.widths in (EMPIRICAL, UNCAPPED) else rules.arcs
+    key = float(rules.widths), arcs, rules.delta, rules.prior if rules.widths == MIXTURE else 0.0
     with _lock:
         table = _tables.pop(key, None)
         if table is None:
@@ -118,15 +95,7 @@ def table_of(rules: WidthRule, size: int) -> FloatArray:
         return table
 
 
-def _key(rules: WidthRule) -> tuple[float, ...]:
-    """Collect what the widths depend on."""
-    arcs = 0.0 if rules.widths in (EMPIRICAL, UNCAPPED) else rules.arcs
-    return float(rules.widths), arcs, rules.delta, rules.prior if rules.widths == MIXTURE else 0.0
-
-
 # Declared noise -------------------------------------------------------------------------------------------------------
-# Which rewards have a range, and what is known of their noise: the choice of a process.
-#
 # NOISES: "sigma" takes the declared sigma, or half the range where only a range is declared; "bernstein" and "betting"
 # learn the noise of the arcs that declare a range and no sigma. Where all of them declare a sigma too, both count.
 
@@ -169,13 +138,7 @@ def learned_arcs(mdp: MDP) -> BoolArray:
 
 
 def choose_noise(mdp: MDP, given: str | None, declared: bool) -> str:
-    """Return the setting `noise` as given, or by default: betting where a range and no sigma is declared.
-
-    Args:
-        mdp: The problem.
-        given: What the user wants, or None.
-        declared: Whether the learner was given a sigma.
-    """
+    """Return the setting `noise` as given, or by default betting where a range is declared, and no sigma or given."""
     ranged = has_range(mdp)
     if given is not None:
         if one_of("noise", given, NOISES) != "sigma" and not ranged.any():

@@ -30,8 +30,6 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
 # Rewards --------------------------------------------------------------------------------------------------------------
-# Reward laws: how the noisy reward of each arc is drawn, and how noisy it can be.
-#
 # A law knows the mean, the sub-Gaussian factor sigma and the range of every arc. Means may be given as one number,
 # as [N] in arc order, or as [H, S, A]. All laws are in the user's own direction (costs stay costs).
 
@@ -54,7 +52,7 @@ def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
     elif array.ndim not in (0, 1):
         raise ProblemError(f"{what} must be one number, [N] or [H, S, A]; got shape {array.shape}")
     if array.ndim == 1 and array.shape != (mdp.n_arcs,):
-        raise ProblemError(f"{what} must have one value per arc, shape ({mdp.n_arcs},); got {array.shape}")
+        raise ProblemError(f"{what} must have one value per option, shape ({mdp.n_arcs},); got {array.shape}")
     bad = np.flatnonzero(~np.isfinite(np.broadcast_to(array, (mdp.n_arcs,))))
     if bad.size:
         raise ProblemError(f"{what} must be finite; {mdp.describe_arc(int(bad[0]))} has a value that is not")
@@ -255,12 +253,8 @@ def _inside(what: str, value: FloatArray, low: FloatArray, high: FloatArray, mdp
 
 
 # Instance -------------------------------------------------------------------------------------------------------------
-# Instance: an MDP together with its reward laws; a world to simulate, with the truth inside.
-
 # Units in the last place that means read from text, or made by adding, may be off by.
 _ULPS = 4
-# Searches for the best path, each relative to the last one found; the second nearly always confirms the first.
-_SEARCHES = 4
 
 
 class Instance:
@@ -308,13 +302,10 @@ class Instance:
         available: ArrayLike | None = None,
         direction: str = "maximize",
     ) -> Instance:
-        """Build a world of Gaussian rewards from dense tables; its MDP declares sigma.
+        """Build a world of Gaussian rewards from dense tables, as `MDP.from_arrays`; its MDP declares sigma.
 
         Args:
-            next_state: int [H, S, A], the state that each action leads to; the last stage's entries are ignored.
-            means: Mean rewards, float [H, S, A], or one per arc, or one number.
-            sigma: Their standard deviations, likewise.
-            initial_state, available, direction: As in `MDP.from_arrays`.
+            means, sigma: Of the rewards, float [H, S, A], one per arc, or one number.
 
         Example:
             >>> Instance.from_arrays([[[0, 1], [1, 1]], [[0, 0], [0, 0]]], np.arange(8).reshape(2, 2, 2)).optimal_return
@@ -334,12 +325,10 @@ class Instance:
         direction: str = "maximize",
         horizon: int | None = None,
     ) -> Instance:
-        """Build a world of Gaussian rewards from a table of transitions with a column `mean`.
+        """Build a world of Gaussian rewards from a table of transitions with a column `mean`, as `MDP.from_edges`.
 
         Args:
-            rows: As in `MDP.from_edges`: a pandas or polars frame, or mappings.
             sigma: Standard deviation of the rows that have no `sigma` of their own.
-            source, target, direction: As in `MDP.from_edges`.
             horizon: With stages: how many there are, when all plans may end before the last one.
         """
         from surepath.model.edges import build, read_rows
@@ -352,14 +341,9 @@ class Instance:
 
     @classmethod
     def from_gymnasium(cls, env: Any, horizon: int, sigma: float = 1.0, *, seed: int = 0) -> Instance:
-        """Build a world from the table `P` of a tabular, deterministic Gymnasium environment, with Gaussian noise.
+        """Build a world from the table `P` of a deterministic Gymnasium environment (toy text), with Gaussian noise.
 
-        Args:
-            env: An environment with `P[state][action] = [(probability, next state, reward, terminated)]`, as those of
-                Gymnasium's toy text.
-            horizon: Number of stages H; after termination a plan waits at a known reward of 0.
-            sigma: Standard deviation of the rewards.
-            seed: Of the reset that gives the first state.
+        After termination a plan waits at a known reward of 0; `seed` is of the reset that gives the first state.
         """
         from surepath.model.adapters import table_of_gymnasium
 
@@ -379,7 +363,7 @@ class Instance:
         are added are small: means near 1e9 that differ in the fifth decimal are distinguished.
         """
         best = best_path(self.mdp, self.gains)
-        for _ in range(_SEARCHES):
+        for _ in range(4):  # the second search nearly always confirms the first
             reference = np.repeat(self.gains[best], np.diff(self.mdp.stage_arc))
             again = best_path(self.mdp, self.gains - reference)
             if np.array_equal(again, best):

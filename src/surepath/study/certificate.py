@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from surepath.verify.file import (
     read,
     statement,
 )
-from surepath.verify.log import Action, Log, Replay, Watch, frozen, in_order
+from surepath.verify.log import Action, Log, Replay, frozen, in_order
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, read_rounds
 from surepath.verify.stages import StageBound, kept_moments, missing_rule
@@ -108,8 +108,7 @@ class Certificate(Mapping[str, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        copy: dict[str, Any] = json.loads(json.dumps(self._content))
-        return copy
+        return dict(json.loads(json.dumps(self._content)))
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as a JSON file."""
@@ -445,10 +444,9 @@ def verify(
     return check(certificate, log_of(storage, name), _watch)
 
 
-def _watch(settings: Mapping[str, Any], mdp: MDP) -> Watch:
+def _watch(settings: Mapping[str, Any], mdp: MDP) -> Any:
     """Return what compares scores with the declared noise: the watch of a fresh learner."""
-    watch: Watch = build(dict(settings), mdp)._watch
-    return watch
+    return cast(Any, build(dict(settings), mdp))._watch
 
 
 def log_of(storage: str | Storage, name: str | None) -> Log:

@@ -22,7 +22,6 @@ from surepath._checks import real, rounded_up
 from surepath._text import many, shown
 from surepath.errors import SettingError
 from surepath.learners.runs import proven_gap
-from surepath.learners.watch import DOUBT, doubt
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
@@ -266,11 +265,13 @@ class Status:
     def answer(self) -> str:
         """Return "proven", "not proven yet", or "in doubt" where the scores contradict what was declared."""
         proven = self.done and isfinite(self.certified_gap)
-        return DOUBT if self.findings else "proven" if proven else "not proven yet"
+        return "in doubt" if self.findings else "proven" if proven else "not proven yet"
 
     @property
     def doubt(self) -> str | None:
         """Return why the answer is in doubt, in one sentence, or None."""
+        from surepath.verify.file import doubt  # here, since it takes a tenth of a second
+
         return doubt(self.findings)
 
     def __str__(self) -> str:

@@ -44,6 +44,8 @@ WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
 EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
 CONFIRM, CONFIRMED = "confirm", "confirmed"  # which plans are to be played again, and what they scored
 
+YES, NO, DOUBT = "yes", "no", "in doubt"
+CONTRADICTED = "the scores contradict what was declared: "
 MOST_BYTES = 1024**3
 GAP_DIGITS = 4  # of a gap, rounded up; `certified_gap` has them all
 ADVICE = {
@@ -185,6 +187,16 @@ def confirmations(actions: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Mappin
 def contradiction(message: str) -> str:
     """Return the message of a warning without what follows from it for the certificate."""
     return message.rpartition(": the certificate ")[0] or message
+
+
+def doubt(messages: Sequence[str]) -> str | None:
+    """Say that a proof is in doubt, given the messages of what was found, the strongest first; None without any.
+
+    Example:
+        >>> doubt(["the score at step a drifts: the certificate does not hold"])
+        'in doubt: the arithmetic holds, but the scores contradict what was declared: the score at step a drifts'
+    """
+    return f"{DOUBT}: the arithmetic holds, but {CONTRADICTED}{contradiction(messages[0])}" if messages else None
 
 
 def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:

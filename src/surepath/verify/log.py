@@ -12,11 +12,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import LARGEST, FloatArray, IntArray
+from surepath._checks import LARGEST
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.text_files import read_text
@@ -48,19 +48,6 @@ class Action(NamedTuple):
     after: int  # it counts after this many settled trials
     kind: str
     content: Any
-
-
-class Watch(Protocol):
-    """A test for contradictions between scores and what was declared; it is told what could not be counted."""
-
-    refused: int
-    late: int
-
-    def observe(self, path: IntArray, gains: FloatArray) -> None:
-        """Take in one trial: its arcs, and the gains of those that have a score."""
-
-    def findings(self) -> Sequence[Any]:
-        """List what the scores so far contradict."""
 
 
 @dataclass
@@ -166,7 +153,8 @@ class Replay:
         outlived: Results of trials that had been given up: they do not count.
         refused: Trials whose scores are too large for double precision to decide what epsilon asks for.
         unfit: Numbers of trials with a score that cannot be one: not finite, too large or outside its range.
-        watch: The test for contradictions with the declared noise, where one is given.
+        watch: The test for contradictions with the declared noise, where one is given: `observe(path, gains)` for each
+            trial, then `findings()`; it is told how many were `refused` and `late`.
         digest: Hash over settings, trials and actions so far.
     """
 
@@ -177,7 +165,7 @@ class Replay:
         on_failure: str,
         epsilon: float,
         keep_scores: bool = False,
-        watch: Watch | None = None,
+        watch: Any = None,
         rule: MissingRule | None = None,
     ) -> None:
         self.mdp, self.on_failure, self.epsilon, self.watch = mdp, on_failure, epsilon, watch

@@ -31,8 +31,11 @@ from surepath.verify.file import (
     CERTIFICATE_FIELDS,
     CONFIRM,
     CONFIRMED,
+    CONTRADICTED,
+    DOUBT,
     EVIDENCE,
     EXCLUDE,
+    NO,
     NOTHING,
     REFERENCE,
     ROUNDS,
@@ -40,6 +43,7 @@ from surepath.verify.file import (
     STATES,
     TIGHTEN,
     WORST,
+    YES,
     assumptions,
     checked_kind,
     confirmations,
@@ -49,20 +53,18 @@ from surepath.verify.file import (
     read,
     statement,
 )
-from surepath.verify.log import Action, Log, Replay, Watch, in_order, is_action, largest_known, read_log, too_coarse
+from surepath.verify.log import Action, Log, Replay, in_order, is_action, largest_known, read_log, too_coarse
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments, missing_rule
 
-YES, NO, DOUBT = "yes", "no", "in doubt"
-CONTRADICTED = "the scores contradict what was declared: "
 MOST = 1e300  # no number of a certificate is larger
 SAME_RETURN, SAME_STEP = 1e-12, 2.0**-48  # relative: what rounding may set returns apart by, and for each step
 CLOSE = 1e-6  # relative: another machine may round the last digits of a warning otherwise
 
 OF_SUMS = ("visits", "missing", "origin", "sums")
 
-Watching = Callable[[Mapping[str, Any], MDP], Watch]
+Watching = Callable[[Mapping[str, Any], MDP], Any]  # see `Replay.watch`
 
 
 @dataclass
@@ -70,8 +72,7 @@ class Verdict:
     """Answer to whether a certificate holds.
 
     Attributes:
-        answer: "yes"; "no"; or "in doubt": the arithmetic holds, but the scores contradict the noise, the
-            independence or the steadiness that it assumes.
+        answer: "yes"; "no"; or "in doubt": the arithmetic holds, but the scores contradict what it assumes.
         differences: What is wrong, or missing for a yes.
         notes: What was checked, and what a yes rests on.
         certified_gap: The gap that the certificate states, or None.
@@ -119,17 +120,7 @@ def verify(
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             _check(content, verdict, log, watch)
-    except (
-        SurepathError,
-        LookupError,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        AttributeError,
-        AssertionError,
-        MemoryError,
-        RecursionError,
-    ) as error:
+    except Exception as error:  # whatever a forger has written there: it proves nothing
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")
         verdict.answer = NO
@@ -174,18 +165,13 @@ def _check(content: dict[str, Any], verdict: Verdict, log: str | Path | Log | No
 
 def _odd_number(value: Any) -> str | None:
     """Return the place of a number that is not finite or too large, or of what JSON does not know; None without one."""
-    if value is None or isinstance(value, (str, bool)):
-        return None
-    if isinstance(value, (int, float)):
+    if isinstance(value, (dict, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        found = ((key, odd) for key, item in items if (odd := _odd_number(item)) is not None)
+        return next((f"{key}{', ' if ': ' in odd else ': '}{odd}" for key, odd in found), None)
+    if isinstance(value, (int, float)):  # True and False among them
         return None if (abs(value) < 2**62 if isinstance(value, int) else abs(value) <= MOST) else repr(value)
-    if not isinstance(value, (dict, list)):
-        return f"{type(value).__name__} {value!r}"
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, item in items:
-        odd = _odd_number(item)
-        if odd is not None:
-            return f"{key}: {odd}" if ": " not in odd else f"{key}, {odd}"
-    return None
+    return None if value is None or isinstance(value, str) else f"{type(value).__name__} {value!r}"
 
 
 # The file as arrays ---------------------------------------------------------------------------------------------------
@@ -568,9 +554,8 @@ def _same_sums(stated: Sums, own: Sums) -> BoolArray:
 def _compare_counts(stated: Mapping[str, Any], replay: Replay, wrong: list[str]) -> None:
     pairs = [(name, number, stated["states"][name]) for name, number in replay.states.items()]
     pairs += [(f"from {name}", number, stated["sources"][name]) for name, number in replay.sources.items()]
-    for name, number, said in (*pairs, ("refused", replay.refused, stated["refused"])):
-        if number != said:
-            wrong.append(f"the log has {number} {name} trials, the certificate {said}")
+    pairs.append(("refused", replay.refused, stated["refused"]))
+    wrong += [f"the log has {n} {name} trials, the certificate {said}" for name, n, said in pairs if n != said]
 
 
 def _check_warnings(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from surepath import MDP, Challenger, families
-from surepath.kernels.sweeps import no_reality
+from surepath.kernels.sweeps import NO_REALITY
 from surepath.learners import runs as tasks
 from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.run import act
@@ -44,7 +44,7 @@ def left_by(learner: Challenger, rows: np.ndarray, epsilon: float) -> list[int]:
 def hold_together(learner: Challenger) -> None:
     """The check takes out what judging every row takes out, just below the certified gap and far below it."""
     work = learner._work
-    arrays = learner.graph, learner.pairs, learner._seen, work, no_reality(), np.random.default_rng(0)
+    arrays = learner.graph, learner.pairs, learner._seen, work, NO_REALITY, np.random.default_rng(0)
     gap = learner._act(tasks.CERTIFY)
     if not 1e-6 < gap < np.inf:
         return

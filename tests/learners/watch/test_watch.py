@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surepath.errors import SettingError
 from surepath.learners import watch as evalues
 from surepath.learners.watch import FINDING_KINDS, Watch, finding, odds
 from surepath.model.mdp import MDP
@@ -264,9 +263,3 @@ def test_saved_and_loaded_it_goes_on_bit_for_bit(mdp: MDP, seed: int) -> None:
     assert one.keys() == two.keys()
     assert all(one[name].tobytes() == two[name].tobytes() for name in one)
     assert whole.findings() == other.findings()
-
-
-def test_evidence_of_another_problem_is_refused() -> None:
-    watch = watched(CHAIN, np.ones(12), [(np.array([0, 3, 6, 9]), np.zeros(4))])
-    with pytest.raises(SettingError, match=r"counts rewards of arc 9; arc numbers run from 0 to 1\. Load it into"):
-        Watch(MDP.from_arrays([[[0, 0]]]), np.ones(2)).load(watch.evidence())

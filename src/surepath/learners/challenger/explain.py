@@ -13,7 +13,6 @@ from surepath._text import many
 from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.state import KEPT, TOTAL
 from surepath.learners.runs import CHECK, INCUMBENT, proven_gap
-from surepath.learners.watch import headline
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path_through, stage_of, step_in_words, values_through
 
@@ -228,5 +227,4 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
             f"{many(out, 'option')} {'was' if out == 1 else 'were'} excluded as infeasible; "
             f"the proof is over the plans that are left"
         )
-    said = headline(learner.findings())
-    return remarks if said is None else [said, *remarks]
+    return [*(found.message for found in learner.findings()[:1]), *remarks]
