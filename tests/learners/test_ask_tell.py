@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, WholePlan, families, simulate
+from surepath import BPIUCRL, EPRL, MDP, Challenger, Gaussian, Instance, WholePlan, families, simulate
 from surepath.errors import PathError, RewardError, SettingError, StoppedError
-from surepath.learners.base import build
 from tests.learners.answers import answers
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.draws import draw_reward
@@ -180,8 +179,8 @@ def test_whole_plan_counts_any_path_that_is_told() -> None:
 
 def test_choosing_beside_other_plays_leaves_no_trace() -> None:
     instance = families.chain(steps=3, options=2, seed=1, sigma=0.5)
-    learner = build({"name": "Challenger", "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}, instance.mdp)
-    twin = build(learner.settings(), instance.mdp)
+    learner = Challenger(instance.mdp, 0.1, 0.1, 0.5)
+    twin = Challenger(instance.mdp, 0.1, 0.1, 0.5)
     rng = np.random.default_rng(0)
     for _ in range(30):
         path = learner.ask()

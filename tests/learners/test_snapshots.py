@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from surepath import MDP
+from surepath import MDP, Challenger
 from surepath.learners.base import build
 
 MDP_OF_TWO = MDP.from_arrays([[[0, 0]]])
@@ -53,7 +53,7 @@ def test_settings_are_pinned_in_their_order_with_epsilon_as_built(
     spec: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     learner = build({**COMMON, **spec}, MDP_OF_TWO)
-    if spec["name"] == "Challenger":
+    if isinstance(learner, Challenger):
         learner.tighten(0.25)
     settings = learner.settings()
     assert settings.pop("bound", None) == getattr(

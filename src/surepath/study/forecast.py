@@ -12,7 +12,6 @@ import numpy as np
 
 from surepath._checks import FloatArray, whole
 from surepath.kernels.sweeps import reality_of
-from surepath.learners.base import Learner
 from surepath.learners.challenger.learner import Challenger, gap_now, play_on
 from surepath.learners.rounds.fit import fitted
 from surepath.learners.rounds.learner import Rounds
@@ -128,7 +127,7 @@ def _quantile(values: tuple[float, ...], share: float) -> float:
 # that were never seen are drawn widely around those that were.
 
 
-def draw_world(mdp: MDP, learner: Learner, rng: np.random.Generator) -> Instance:
+def draw_world(mdp: MDP, learner: Challenger, rng: np.random.Generator) -> Instance:
     """Draw a world: means of all arcs, in the user's direction, and noise as declared."""
     visits, sigma = learner.visits, learner.noise_now()
     mean = np.where(np.isnan(learner.means), 0.0, learner.means)
@@ -322,6 +321,6 @@ def _to_the_end(
 
 def _trial_budget(learner: Challenger | StudyRounds) -> int:
     """Return how many trials are simulated in all worlds together."""
-    slow = isinstance(learner, StudyRounds) or learner.pairs.learned is not None
+    slow = not isinstance(learner, Challenger) or learner.pairs.learned is not None
     kind = "learned" if slow else "compiled"
     return max(1_000, SIMULATED_WORK[kind] // learner.mdp.n_arcs)
