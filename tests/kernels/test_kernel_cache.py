@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import surepath
-from surepath.kernels.jit import WITHOUT_KERNELS, cache_folder
+from surepath.kernels.jit import WITHOUT_KERNELS, cache_folder, source_key
 from tests.kernels.compiled import compiled_only
 
 posix_only = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes")
@@ -128,33 +128,17 @@ def test_all_that_kernels_import_is_in_the_key() -> None:
         assert file.relative_to(HOME).parts[0] not in WITHOUT_KERNELS, file
 
 
-@compiled_only
-def test_no_stale_kernel_after_a_constant_of_the_model_changed(tell: Tell, tmp_path: Path) -> None:
-    """BERNOULLI and UNIFORM are frozen into the kernel that draws; here they change places."""
+def test_a_constant_of_the_model_is_in_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """BERNOULLI and UNIFORM are frozen into the kernel that draws."""
     package = tmp_path / "surepath"
-    shutil.copytree(HOME, package, ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "drawing.py").write_text(
-        "from surepath.kernels.jit import bare_kernel\nfrom surepath.kernels.draw import draw\n"
-        "@bare_kernel\ndef one(reality, e, rng):\n    return draw(reality, e, rng)\n"
-    )
-    program = """
-import numpy as np
-from drawing import one
-from surepath import MDP, Instance, Bernoulli
-from surepath.kernels.sweeps import reality_of
-instance = Instance(MDP.from_arrays([[[0, 0]]]), Bernoulli([0.5, 0.5]))
-rng = np.random.default_rng(0)
-print([one(reality_of(instance), 0, rng) for _ in range(5)])
-"""
-    before = tell(program)
-    rewards = package / "model" / "worlds.py"
-    text = rewards.read_text("utf-8")
-    line = next(line for line in text.splitlines() if line.startswith("GAUSSIAN, BERNOULLI"))
-    swapped = line.replace("BERNOULLI", "X").replace("UNIFORM", "BERNOULLI").replace("X", "UNIFORM")
-    assert swapped != line
-    rewards.write_text(text.replace(line, swapped))
-    after = tell(program)
-    assert answer_of(before) == answer_of(after)  # a stale kernel draws from the other law
+    shutil.copytree(HOME, package, ignore=shutil.ignore_patterns("__pycache__", "static"))
+    monkeypatch.setattr("surepath.kernels.jit.PACKAGE", package)
+    before = source_key()
+    for name, counts in (("model/worlds.py", True), ("learners/rounds/fit.py", True), ("study/fold.py", False)):
+        with (package / name).open("a") as file:
+            file.write("\nX = 1\n")
+        assert (source_key() != before) == counts, name
+        before = source_key()
 
 
 # Whose ---------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,13 @@ def test_no_password_is_shown(postgres: str) -> None:
         Study.load(url)
     assert "secret" not in str(caught.value)
     study.close()
+    word = "".join(["hid", "den_word"])  # not in the lines of this file that a traceback shows
+    for address in (postgres, postgres.replace("127.0.0.1", "localhost")):  # of which a driver tries several
+        storage = Storage(f"{address}?options=-c%20{word}%3D1")
+        storage.patience = 0.0
+        with pytest.raises(StorageError) as refused:
+            storage.names()
+        assert word not in "".join(traceback.format_exception(refused.value))
 
 
 def test_a_file_that_is_deleted_in_the_middle_takes_nothing_more(tmp_path: Path) -> None:

@@ -464,11 +464,12 @@ def storage_error(error: Exception, url: URL, known: bool = False) -> StorageErr
     """
     place = str(url.database or "memory") if url.get_backend_name() == "sqlite" else shown(url)
     origin = getattr(error, "orig", None) or error
-    cause = (str(origin).strip().splitlines() or [type(origin).__name__])[0]
+    said = str(origin).strip()  # several lines, where several addresses were tried
+    cause = (said.splitlines() or [type(origin).__name__])[0]
+    low, quoted = cause.lower(), re.findall(r'"([^"]{4,})"', said)  # servers quote the part that they refuse
     for secret in (url.password, *(str(value) for name, value in url.query.items() if not is_open(name, str(value)))):
-        if secret and secret in cause:
+        if secret and (secret in said or any(part in secret for part in quoted)):
             cause = WITHHELD
-    low = cause.lower()
     if "not a database" in low or "malformed" in low:
         return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")
     if "readonly" in low or "read-only" in low:
@@ -499,7 +500,8 @@ PASSING_WORDS = (
     "could not send",
 )
 NOT_PASSING = (  # no waiting helps
-    "authentication", "does not exist", "no password", "pg_hba", "ssl", "certificate", "name or service not known",
+    "authentication", "does not exist", "unrecognized configuration", "no password", "pg_hba", "ssl", "certificate",
+    "name or service not known",
 )  # fmt: skip
 NO_SOCKET = "no such file or directory"
 
