@@ -65,7 +65,7 @@ export class Heat {
       cell.short ? `the best plan through it is estimated ${number(cell.short)} worse than the best` : null].filter(Boolean).join(", ");
     const element = h("button", { type: "button", class: `cell ${cell.state}${cell.planned ? " plan" : ""}`, tabindex: -1, title: words, "aria-label": words, "data-cell": `${step} ${cell.label}`,
       onclick: () => { this.at = element.dataset.cell; this.choose?.({ step, label: cell.label, stage: cell.stage, words }); } },
-    h("span", { class: "name" }, cell.label), h("span", { class: "value" }, score, h("small", {}, width)), h("span", { class: "tried" }, tried));
+    h("span", { class: "name" }, cell.label), h("span", { class: "value" }, score, " ", h("small", {}, width)), h("span", { class: "tried" }, tried));
     element.style.setProperty("--warm", `${warm}%`);
     return element;
   }
