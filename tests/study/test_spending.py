@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
 from surepath.study.certificate import verify
-from surepath.study.fold import Spending, affordable, money
+from surepath.study.fold import Tally, affordable, money
 from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial, TrialRow
 
 STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}
@@ -49,7 +49,7 @@ rows = st.lists(
 @given(rows)
 def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
     cost = [1.0, 10.0, 100.0, 1000.0]
-    spending, log = Spending(np.array(cost)), list[TrialRow]()
+    tally, log = Tally(np.array(cost)), list[TrialRow]()
     for number, (state, source, which, of, paid) in enumerate(drawn, start=1):
         path = (which % 2, 2 + which // 2)
         late = source == LATE
@@ -61,7 +61,7 @@ def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
         log.append(
             TrialRow(number, state, path, source, of if late else None, told, cost=None if state == EXPIRED else paid)
         )
-        spending.count(log[-1])
+        tally.count(log[-1])
     total = 0.0
     for row in log:
         reported = next((r for r in log if r.source == LATE and r.of == row.number), None)
@@ -71,10 +71,10 @@ def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
             continue  # what its late result says counts in its place
         run = 2 if row.state in (COMPLETE, EXPIRED) else len(row.rewards) + 1
         total += sum(cost[arc] for arc in row.path[:run]) if row.cost is None else row.cost
-    assert spending.total == total
-    copy = Spending(spending._cost)
-    copy.load(json.loads(json.dumps(spending.as_tree())))
-    assert copy.__dict__ == spending.__dict__
+    assert tally.spent == total
+    copy = Tally(tally._cost)
+    copy.load(json.loads(json.dumps(tally.as_tree())))
+    assert copy.__dict__ == tally.__dict__
 
 
 def test_what_was_told_counts_in_place_of_what_was_declared(tmp_path: Path) -> None:
@@ -231,14 +231,14 @@ def test_a_rule_of_ones_own_is_refused_by_a_study() -> None:
 
 
 def test_a_late_result_replaces_the_full_price_of_its_expired_trial() -> None:
-    spending = Spending(np.array([1.0, 10.0]))
-    spending.count(TrialRow(1, EXPIRED, (0, 1), ASKED))
-    assert spending.total == 11.0
-    spending.count(TrialRow(2, PARTIAL, (0, 1), LATE, 1, (0.5,)))
-    assert (spending.total, spending.unreported) == (11.0, set())
-    spending.count(TrialRow(3, EXPIRED, (0, 1), ASKED))
-    spending.count(TrialRow(4, FAILED, (0, 1), LATE, 3))
-    assert spending.total == 12.0
+    tally = Tally(np.array([1.0, 10.0]))
+    tally.count(TrialRow(1, EXPIRED, (0, 1), ASKED))
+    assert tally.spent == 11.0
+    tally.count(TrialRow(2, PARTIAL, (0, 1), LATE, 1, (0.5,)))
+    assert (tally.spent, tally.unreported) == (11.0, set())
+    tally.count(TrialRow(3, EXPIRED, (0, 1), ASKED))
+    tally.count(TrialRow(4, FAILED, (0, 1), LATE, 3))
+    assert tally.spent == 12.0
 
 
 def test_running_trials_count_in_full_against_a_budget() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
-import time
 from datetime import UTC, datetime
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,11 +11,9 @@ import pytest
 
 from surepath import MDP, Study
 from surepath._checks import rounded_up
-from surepath.errors import MissingExtraError, SettingError
+from surepath.errors import MissingExtraError
 from surepath.study.status import gap_history
 from tests.study.worlds import NEVER, new_study, scores
-from tests.web.site import new_study as new_rag_study
-from tests.web.site import score
 
 # The status of a study: in words, as progress, in notebooks, and the gap over the trials ------------------------------
 
@@ -53,56 +48,6 @@ def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[s
     assert "50 more trials would bring the proven gap" in said
     study.optimize(lambda plan: [0.5, 0.25], n_trials=1, progress=False)
     assert capsys.readouterr().err == ""
-
-
-def test_a_notebook_shows_one_drawing_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
-
-    class Handle:
-        def update(self, study: Any) -> None:
-            shown.append(study._repr_html_())
-
-    def display(study: Any, display_id: bool) -> Handle:
-        assert display_id
-        shown.append(study._repr_html_())
-        return Handle()
-
-    shell, inner = ModuleType("IPython"), ModuleType("IPython.display")
-    shell.get_ipython, inner.display = (lambda: object()), display  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "IPython", shell)
-    monkeypatch.setitem(sys.modules, "IPython.display", inner)
-    study = new_rag_study("memory")
-
-    def work() -> None:
-        end = time.monotonic() + 30
-        while not study.done:
-            drawn = len(shown)
-            while len(shown) == drawn and time.monotonic() < end:  # each trial is drawn before the next one
-                time.sleep(0.001)
-            trial = study.ask()
-            study.tell(trial, score(trial.plan))
-
-    worker = threading.Thread(target=work)
-    worker.start()
-    study.watch(every=0.001)
-    worker.join()
-    assert len(shown) >= 3
-    assert "not proven yet" in shown[0]
-    assert "proven" in shown[-1]
-    assert "not proven yet" not in shown[-1]
-
-
-def test_an_interrupt_ends_only_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(_: float) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setitem(sys.modules, "IPython", None)
-    monkeypatch.setattr("surepath.study.status.time.sleep", interrupt)
-    study = new_rag_study("memory")
-    study.watch()
-    assert not study.done
-    with pytest.raises(SettingError, match="more than 0 seconds"):
-        study.watch(every=0)
 
 
 STEPS = {"a": ["x", "y"], "b": ["u", "v", "w"]}
@@ -180,20 +125,8 @@ def test_a_polars_frame() -> None:
     assert rows[3]["told"] is None
 
 
-def test_a_pandas_frame_where_polars_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    pd = pytest.importorskip("pandas")
+def test_without_polars_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
-    frame = filled().trials
-    check(frame, frame.to_dict("records"))
-    assert frame["number"].isna().tolist() == [False] * 4 + [True]
-    assert frame["number"].dtype == "Int64"
-    assert pd.isna(frame["score.prompt"][1])
-    assert str(frame["asked"].dt.tz) == "UTC"
-
-
-def test_without_either_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("polars", "pandas"):
-        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'surepath\[data\]'"):
         filled().trials
 

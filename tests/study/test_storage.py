@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from surepath.errors import StorageError, StudyError
+from surepath.errors import ConflictError, StorageError, StudyError
 from surepath.study.storage import Storage
 from surepath.study.tables import PENDING_WRITE, build_tables, check_schema, open_engine, read_url, version
 from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
@@ -116,14 +116,14 @@ class TestContract:
             log.take_from_queue(log.queue(1)[0].number)
             log.add_to_queue(QueueRow(0, (3, 4), "queued"))
             log.save_snapshot(SnapshotRow(1, 0, b"x"))
-            assert log.first_time("r")
+            assert log.first_time("r", 1)
             1 / 0
         with opening().reading("one") as log:
             assert log.trials(1, 9) == [trial(1)._replace(change=1)]
             assert [row.path for row in log.queue(9)] == [(1, 2)]
             assert (log.actions_after(0), log.snapshot(), log.last_change()) == ([], None, 1)
         with storage.writing("one") as log:
-            assert log.first_time("r")
+            assert log.first_time("r", 1)
 
     def test_changes_are_listed_in_their_order(self, storage: Storage, opening: Opening) -> None:
         other = opening()
@@ -183,10 +183,12 @@ class TestContract:
 
     def test_a_request_comes_a_first_time_once(self, storage: Storage, opening: Opening) -> None:
         with storage.writing("one") as log:
-            assert log.first_time("r")
+            assert log.first_time("r", 1)
         with opening().writing("one") as log:
-            assert not log.first_time("r")
-            assert log.first_time("s")
+            assert not log.first_time("r", 1)
+            assert log.first_time("s", 1)
+            with pytest.raises(ConflictError, match="was carried out before, with other content; nothing was changed"):
+                log.first_time("r", 2)
 
     def test_the_newest_snapshot_replaces_the_others(self, storage: Storage) -> None:
         for prefix in (1, 2, 3):
@@ -264,7 +266,7 @@ class TestContract:
                 log.add_action(ActionRow(1, 0, "tighten", 0.5, 1.5))
                 log.add_to_queue(QueueRow(0, (1,), "queued"))
                 log.save_snapshot(SnapshotRow(1, 0, b"x"))
-                assert log.first_time("r")
+                assert log.first_time("r", 1)
         storage.delete("one")
         assert opening().names() == ["two"]
         with pytest.raises(StudyError, match="there is no study 'one'"), storage.reading("one"):
@@ -272,7 +274,7 @@ class TestContract:
         storage.create(StudyRecord("one", "{}", "hash", "{}", "{}", 3.0, "0.1"))
         with storage.writing("one") as log:
             assert (log.last_number(), log.queue(9), log.actions_after(0), log.snapshot()) == (0, [], [], None)
-            assert log.first_time("r")
+            assert log.first_time("r", 1)
             assert log.created() == 3.0
         with storage.reading("two") as log:
             assert log.last_number() == 1

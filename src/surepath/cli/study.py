@@ -477,7 +477,7 @@ def status(
 
 
 def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
-    from surepath.study.status import status_in_words
+    from surepath.study.status import status_line
 
     before = None
     while True:
@@ -489,7 +489,7 @@ def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast
                 more = {} if guess is None else {"forecast": guess.to_dict()}
                 print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
             else:
-                lines = [status_in_words(now, brief=watch and not now.done)]
+                lines = [status_line(now) if watch and not now.done else str(now)]
                 lines += [found.explain()] if explain else []
                 lines += [f"forecast: {guess}"] if guess is not None else []
                 say("\n".join(lines))

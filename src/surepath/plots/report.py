@@ -59,7 +59,14 @@ def report_html(study: Study) -> str:
     parts += ["<h2>Trials and spending</h2>" + _table((), facts)]
     if cases := study.cases[:MOST_CASES_LISTED]:
         rows = [
-            (one.case, f"{one.trials:,}", f"{one.mean:.3g}", f"{one.spread:.2g}", f"{one.beside:+.3g}") for one in cases
+            (
+                one.case,
+                f"{one.trials:,}",
+                f"{one.mean:.3g}",
+                "" if one.trials == 1 else f"{one.spread:.2g}",
+                f"{one.beside:+.3g}",
+            )
+            for one in cases
         ]
         heads = ("Case", "Trials", "Mean total", "Spread", "Beside the plans' average")
         parts += ["<h2>Hard cases</h2>" + _table(heads, rows)]

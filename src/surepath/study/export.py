@@ -14,16 +14,28 @@ from typing import TYPE_CHECKING, Any
 from surepath._checks import one_of
 from surepath._optional import need
 from surepath._version import __version__
-from surepath.errors import MissingExtraError, SettingError, StudyError, SurepathError
+from surepath.errors import SettingError, StudyError, SurepathError
 from surepath.learners.base import build, read_rewards
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, write_bytes
 from surepath.study.creation import Options, check_name, learner_spec
-from surepath.study.fold import EXCLUDE, REFERENCE, TIGHTEN
 from surepath.study.sheets import EVERY_ROW, FACTS, all_trials, columns, plan_columns, table, table_rows
 from surepath.study.storage import PAGE, Reading, Storage, Writing, retrying
-from surepath.study.trial import PARTIAL, SCORED, SOURCES, STATES, WAITING, ActionRow, QueueRow, StudyRecord, TrialRow
+from surepath.study.trial import (
+    EXCLUDE,
+    PARTIAL,
+    REFERENCE,
+    SCORED,
+    SOURCES,
+    STATES,
+    TIGHTEN,
+    WAITING,
+    ActionRow,
+    QueueRow,
+    StudyRecord,
+    TrialRow,
+)
 from surepath.verify.file import CONFIRM, CONFIRMED
 from surepath.verify.stages import missing_rule
 
@@ -37,26 +49,11 @@ TEXT_COLUMNS = ("state", "source", "worker", "note", "case", "baseline")
 
 
 def trials_frame(study: Study) -> Any:
-    """Return every trial as a row: the columns of FACTS, plan.*, score.*.
+    """Return every trial as a row of a polars frame: the columns of FACTS, plan.*, score.*.
 
     `of` is the trial that this one repeats or reports late; `asked` and `told` are times in UTC. Plans that wait come
     last, without a number.
     """
-    try:
-        return polars_frame(study)
-    except MissingExtraError:
-        pass
-    try:
-        return pandas_frame(study)
-    except MissingExtraError:
-        raise MissingExtraError(
-            "a frame of trials needs polars or pandas, and neither is installed: pip install 'surepath[data]'; "
-            "surepath study export writes them to a file without either"
-        ) from None
-
-
-def polars_frame(study: Study) -> Any:
-    """Return the trials as a polars frame."""
     pl = need("polars", "data")
     data = table(study)
     kinds = {**dict.fromkeys(WHOLE_NUMBER_COLUMNS, pl.Int64), **dict.fromkeys(TIME_COLUMNS, pl.Datetime("us", "UTC"))}
@@ -65,21 +62,6 @@ def polars_frame(study: Study) -> Any:
     for name in TIME_COLUMNS:
         data[name] = [_moment(value) for value in data[name]]
     return pl.DataFrame(data, schema=schema)
-
-
-def pandas_frame(study: Study) -> Any:
-    """Return the trials as a pandas frame."""
-    pd = need("pandas", "data")
-    data: dict[str, Any] = dict(table(study))
-    texts = {*TEXT_COLUMNS, *plan_columns(study.mdp)}
-    for name, values in data.items():
-        if name in TIME_COLUMNS:
-            data[name] = pd.to_datetime(pd.Series([_moment(value) for value in values]), utc=True)
-        elif name in WHOLE_NUMBER_COLUMNS:
-            data[name] = pd.array(values, dtype="Int64")
-        elif name not in texts:
-            data[name] = pd.Series(values, dtype="float64")
-    return pd.DataFrame(data)
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterable
 from copy import copy, deepcopy
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -23,6 +24,7 @@ from surepath.study.storage import PAGE, Reading, Writing, array_bytes, decode_t
 from surepath.study.trial import (
     CANCELLED,
     COMPLETE,
+    EXCLUDE,
     EXPIRED,
     FAILED,
     IMPORTED,
@@ -31,6 +33,7 @@ from surepath.study.trial import (
     SCORED,
     SETTLED,
     SOURCES,
+    TIGHTEN,
     WORST,
     ActionRow,
     QueueRow,
@@ -38,7 +41,7 @@ from surepath.study.trial import (
     TrialRow,
 )
 
-# Spending -------------------------------------------------------------------------------------------------------------
+# Tally and spending ---------------------------------------------------------------------------------------------------
 # A trial counts for what it was told to have cost; where nobody said, for the declared costs of the steps that were
 # run: all of them when it is complete, the steps that were scored and the one that failed when it failed on the way
 # (the first step alone when nothing was scored). A trial that expired counts in full, since nobody knows how far it
@@ -56,38 +59,51 @@ def money(amount: float) -> str:
     return f"{amount:.2g}" if 0 < abs(amount) < 0.01 else f"{amount:,.2f}"
 
 
-class Spending:
-    """Costs of settled trials, in the order of the log; `cost` holds the declared ones, if there are any.
+class Tally:
+    """Counts over the settled prefix of a log, and what its trials have cost; `cost` holds declared costs of arcs.
 
     Attributes:
-        total: The sum.
-        unreported: Numbers of expired trials that count in full so far.
+        states: Trials of each settled state.
+        sources: Trials of each source.
+        refused: Trials whose rewards the learner could not take, in logs of earlier versions or changed by hand.
+        outlived: Results that came after the lease of their trial, which counted as lost by then.
+        spent: What the trials have cost.
+        unreported: Numbers of expired trials, which count in full so far.
         told: How many trials said what they cost, what they cost together, and what was declared for them.
     """
 
-    def __init__(self, cost: FloatArray | None) -> None:
+    def __init__(self, cost: FloatArray | None = None) -> None:
         self._cost = cost
-        self.total = 0.0
-        self.unreported: set[int] = set()
-        self.told = (0, 0.0, 0.0)
+        self.states = dict.fromkeys(sorted(SETTLED), 0)
+        self.sources = dict.fromkeys(SOURCES, 0)
+        self.refused = self.outlived = 0
+        self.spent, self.unreported, self.told = 0.0, set[int](), (0, 0.0, 0.0)
 
     @property
-    def known(self) -> bool:
+    def scored(self) -> int:
+        """Return how many trials have scores that count."""
+        return sum(self.states[state] for state in SCORED) - self.sources[LATE]
+
+    @property
+    def priced(self) -> bool:
         """Return whether anything is known to cost anything."""
         return self._cost is not None or self.told[0] > 0
 
     def count(self, row: TrialRow) -> None:
         """Count one settled trial."""
+        self.states[row.state] += 1
+        self.sources[row.source] += 1
         if row.state == CANCELLED or row.source == IMPORTED:
             return
         if row.source == LATE and row.of in self.unreported:
             self.unreported.discard(row.of)
-            self.total -= self.price(row.path)
+            self.outlived += 1
+            self.spent -= self.price(row.path)
         if row.state == EXPIRED:
             self.unreported.add(row.number)
         whole = row.state in (COMPLETE, EXPIRED)
         price = self.price(row.path if whole else row.path[: len(row.rewards) + 1])
-        self.total += price if row.cost is None else row.cost
+        self.spent += price if row.cost is None else row.cost
         if row.cost is not None:
             count, paid, declared = self.told
             self.told = count + 1, paid + row.cost, declared + price
@@ -103,29 +119,26 @@ class Spending:
             return self.price(path)
         return self.price(path) * paid / declared if declared > 0 else paid / count
 
-    def with_rows(self, rows: Iterable[TrialRow]) -> Spending:
-        """Return the spending with these rows counted too, those that still run as they are expected to cost."""
-        later = Spending(self._cost)
-        later.load(self.as_tree())
+    def with_rows(self, rows: Iterable[TrialRow]) -> Tally:
+        """Return a copy with these rows counted too, those that still run as they are expected to cost."""
+        later = deepcopy(self, {id(self._cost): self._cost})
         running = []
         for row in sorted(rows):
             if row.settled or row.state == EXPIRED:
                 later.count(row)
             else:
                 running.append(row.path)
-        later.total += sum(map(later.expected, running))
+        later.spent += sum(map(later.expected, running))
         return later
 
     def as_tree(self) -> dict[str, Any]:
-        """Return everything as numbers and arrays."""
-        return {"spent": self.total, "unreported": sorted(self.unreported), "costs_told": list(self.told)}
+        """Return everything as plain values."""
+        return {**self.__dict__, "_cost": None, "unreported": sorted(self.unreported)}
 
     def load(self, tree: dict[str, Any]) -> None:
-        """Load what `as_tree` returned."""
-        self.total = float(tree["spent"])
-        self.unreported = set(tree["unreported"])
-        count, paid, declared = tree["costs_told"]
-        self.told = int(count), float(paid), float(declared)
+        """Load what `as_tree` returned, perhaps through JSON."""
+        own = {"_cost": self._cost, "unreported": set(tree["unreported"]), "told": tuple(tree["told"])}
+        self.__dict__.update({**tree, **own})
 
 
 def checked_budget(budget: float | None) -> float | None:
@@ -153,61 +166,6 @@ def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
     return count
 
 
-# Tally ----------------------------------------------------------------------------------------------------------------
-
-
-class Tally:
-    """Counts over the settled prefix of a log.
-
-    Attributes:
-        states: Trials of each settled state.
-        sources: Trials of each source.
-        refused: Trials whose rewards the learner could not take, in logs of earlier versions or changed by hand.
-        outlived: Results that came after the lease of their trial, which counted as lost by then.
-        spending: What the trials have cost.
-    """
-
-    def __init__(self, cost: FloatArray | None = None) -> None:
-        self.spending = Spending(cost)
-        self.states = dict.fromkeys(sorted(SETTLED), 0)
-        self.sources = dict.fromkeys(SOURCES, 0)
-        self.refused = self.outlived = 0
-        self._expired: set[int] = set()  # numbers
-
-    @property
-    def scored(self) -> int:
-        """Return how many trials have scores that count."""
-        return sum(self.states[state] for state in SCORED) - self.sources[LATE]
-
-    def count(self, row: TrialRow) -> None:
-        """Count one settled trial."""
-        self.states[row.state] += 1
-        self.sources[row.source] += 1
-        if row.state == EXPIRED:
-            self._expired.add(row.number)
-        self.outlived += row.source == LATE and row.of in self._expired
-        self.spending.count(row)
-
-    def as_tree(self) -> dict[str, Any]:
-        """Return everything as numbers and arrays."""
-        return {
-            "states": dict(self.states),
-            "sources": dict(self.sources),
-            "refused": self.refused,
-            "outlived": self.outlived,
-            "expired": sorted(self._expired),
-            **self.spending.as_tree(),
-        }
-
-    def load(self, tree: dict[str, Any]) -> None:
-        """Load what `as_tree` returned."""
-        self.states.update(tree["states"])
-        self.sources.update(tree["sources"])
-        self.refused, self.outlived = int(tree["refused"]), int(tree["outlived"])
-        self._expired = set(tree["expired"])
-        self.spending.load(tree)
-
-
 # Fold -----------------------------------------------------------------------------------------------------------------
 # Trials enter in the order in which they were asked for. Only the longest prefix of trials that are all settled enters;
 # results that come ahead of it wait, and count as pending plays until their turn comes. So what is proven does not
@@ -223,7 +181,6 @@ SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
 SNAPSHOT_BYTES = 500  # and as many more for each trial that it saves from being folded again
-EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
 
 
 class Point(NamedTuple):
@@ -347,13 +304,14 @@ class Fold:
         return self._view[1]
 
     def now(self) -> Point:
-        """Return what is proven now."""
-        view = self.view
+        """Return what is proven now; asking the learner itself might change what it decides later."""
+        view = self.copy(watch=False)
         return Point(self.prefix, proven_gap(view), float(view.epsilon), crc32(view.recommend().tobytes()))
 
-    def copy(self) -> Any:
-        """Copy the learner, all but the graph, which never changes."""
-        return deepcopy(self.learner, {id(part): part for part in (self.learner.mdp, self.learner.graph)})
+    def copy(self, *, watch: bool = True) -> Any:
+        """Copy the learner, all but the graph, which never changes, and its watch, which may be large, if wanted."""
+        kept = {id(part): part for part in (self.learner.mdp, self.learner.graph)}
+        return deepcopy(self.learner, kept if watch else {**kept, id(self.learner._watch): SimpleNamespace()})
 
     def frozen(self) -> Fold:
         """Return the fold as it is now; the study may go on with its own."""
@@ -422,18 +380,18 @@ class Fold:
     def spent(self) -> float | None:
         """Return what settled trials have cost, those that wait for their turn included; None where nothing costs."""
         rows = (row for row in self.window.values() if row.settled or row.state == EXPIRED)
-        spending = self.tally.spending.with_rows(rows)
-        return spending.total if spending.known else None
+        tally = self.tally.with_rows(rows)
+        return tally.spent if tally.priced else None
 
-    def committed(self) -> Spending:
+    def committed(self) -> Tally:
         """Return what settled and running trials cost; one that has not said it counts as expected."""
-        spending = self.tally.spending.with_rows(self.window.values())
-        if not spending.known and self.tally.states[COMPLETE]:
+        tally = self.tally.with_rows(self.window.values())
+        if not tally.priced and self.tally.states[COMPLETE]:
             raise SettingError(
                 "a budget needs costs, and neither does an option have one nor was one told: give options a cost, or "
                 "tell(..., cost=...)"
             )
-        return spending
+        return tally
 
     # Results that wait for their turn -----------------------------------------------------------------------------
 

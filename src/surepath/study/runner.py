@@ -428,13 +428,13 @@ class Runner:
                 return
             self._running[request] = trial
             log.info("begin %s", trial)
-            self.progress.show(len(self._running))
+            self.progress.show()
             performed = self._perform(trial)
             if self._abandoned.is_set():
                 return
             outcome = self._record(trial, performed)
             del self._running[request]
-            self.progress.show(len(self._running))
+            self.progress.show()
             self._count(outcome, performed)
             self._call_back(outcome)
 

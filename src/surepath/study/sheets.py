@@ -23,7 +23,6 @@ from surepath._checks import repeated
 from surepath.errors import RewardError, StorageError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
-from surepath.study import telling
 from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, append, check_countable, past_result
 from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow, case_text
@@ -406,7 +405,7 @@ def import_rows(
     content = [IMPORTED, sorted((row.path, row.rewards) for row in rows)]
 
     def do(log: Writing) -> int:
-        if not telling.first_time(log, request, content):
+        if not log.first_time(request, content):
             return 0
         if told:
             some = ", ".join(map(str, told[:5])) + (", ..." if len(told) > 5 else "")

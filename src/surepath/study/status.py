@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import math
 import shutil
@@ -18,9 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import real, rounded_up
+from surepath._checks import rounded_up
 from surepath._text import many, shown
-from surepath.errors import SettingError
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, plan_in_words
@@ -72,32 +70,15 @@ class Progress:
         self._next, self._used = 0.0, False
         self._lock = threading.Lock()
 
-    def show(self, running: int) -> None:
+    def show(self) -> None:
         """Write the line anew, five times a second at most."""
         if not self.shown or time.monotonic() < self._next or not self._lock.acquire(blocking=False):
             return
         try:
-            self._next = time.monotonic() + REDRAWN_EVERY
-            sys.stderr.write(f"\r{one_line(self.text(running))}\x1b[K")
-            sys.stderr.flush()
-            self._used = True
+            self._next, self._used = time.monotonic() + REDRAWN_EVERY, True
+            self._write("")
         finally:
             self._lock.release()
-
-    def text(self, running: int) -> str:
-        """Return the state of the study as one line."""
-        study = self._study
-        status = study.status()
-        trials, gap, epsilon, failed = status.evidence, status.certified_gap, status.epsilon, status.states[FAILED]
-        more = ", done" if status.done else ""
-        more += ", in doubt" if status.findings else ""
-        lost = f", {failed:,} failed" if failed else ""
-        plan = plan_in_words(status.best_plan) if math.isfinite(gap) else ""
-        plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
-        paid = "" if status.spent is None else f", {money(status.spent)} spent"
-        paid += f" of {money(self._budget)}" if paid and self._budget is not None else ""
-        counted = f"{many(trials, 'trial')}{lost}{paid}"
-        return f"{counted}, {running} running: {gap_in_words(gap, epsilon)}{more}{shown(plan)}"
 
     def say(self, words: str) -> None:
         """Write a separate line where the progress is shown, and to the log everywhere."""
@@ -108,9 +89,13 @@ class Progress:
     def close(self) -> None:
         """End the line of progress."""
         if self._used:
-            sys.stderr.write(f"\r{self.text(0)}\x1b[K\n")
-            sys.stderr.flush()
+            self._write("\n")
             self._used = False
+
+    def _write(self, end: str) -> None:
+        text = status_line(self._study.status(), self._budget)
+        sys.stderr.write(f"\r{text if end else one_line(text)}\x1b[K{end}")
+        sys.stderr.flush()
 
 
 # In words -------------------------------------------------------------------------------------------------------------
@@ -119,13 +104,23 @@ MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS_LISTED = 10
 
 
-def status_in_words(now: Status, *, brief: bool = False) -> str:
-    """Describe a status; brief gives one line."""
+def status_line(now: Status, budget: float | None = None) -> str:
+    """Describe a status on one line."""
+    failed = f", {now.states[FAILED]:,} failed" if now.states[FAILED] else ""
+    paid = "" if now.spent is None else f", {money(now.spent)} spent"
+    paid += f" of {money(budget)}" if paid and budget is not None else ""
+    more = (", done" if now.done else "") + (", in doubt" if now.findings else "")
+    plan = plan_in_words(now.best_plan) if math.isfinite(now.certified_gap) else ""
+    plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
+    counted = f"{many(now.evidence, 'trial')}{failed}{paid}, {now.states[RUNNING]:,} running"
+    return f"{counted}: {gap_in_words(now.certified_gap, now.epsilon)}{more}{shown(plan)}"
+
+
+def status_in_words(now: Status) -> str:
+    """Describe a status."""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.states.items() if count) or "none yet"
     gap = gap_in_words(now.certified_gap, now.epsilon)
     spent = "" if now.spent is None else f"; spent {money(now.spent)}"
-    if brief:
-        return f"trials: {counts}{spent}; {gap}{'; in doubt' if now.findings else ''}"
     proven = math.isfinite(now.certified_gap)
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
@@ -422,69 +417,7 @@ def explain(study: Study) -> str:
 
 def html_page(status: Status) -> str:
     """Write the status of a study as HTML; names are escaped."""
-    gap = rounded_up(status.certified_gap) if math.isfinite(status.certified_gap) else "nothing yet"
-    counts = ", ".join(f"{count:,} {state}" for state, count in status.states.items() if count) or "none"
-    facts = [
-        ("trials", counts),
-        ("proven gap", f"{gap} (wanted {status.epsilon:.4g}, with probability {1 - status.delta:.4g})"),
-        ("answer", status.answer),
-    ]
-    if status.spent is not None:
-        facts.append(("spent", money(status.spent)))
-    if status.worth:
-        facts.append(("counted", status.worth))
-    if status.workers:
-        facts.append(("workers", ", ".join(one.name for one in status.workers)))
-    facts += [("finding", text) for text in status.findings]
-    rows = "".join(_row("th", name, text) for name, text in facts)
-    plan = "".join(_row("td", str(step), str(option)) for step, option in status.best_plan.items())
-    return (
-        f"<div><p><b>{escape(status.name)}</b> in {escape(status.storage)}</p>"
-        f"<table>{rows}</table>"
-        f"<table><thead><tr><th>step</th><th>best plan so far</th></tr></thead><tbody>{plan}</tbody></table></div>"
-    )
-
-
-def _row(tag: str, name: str, text: str) -> str:
-    return (
-        f'<tr><{tag} style="text-align:left">{escape(name)}</{tag}><td style="text-align:left">{escape(text)}</td></tr>'
-    )
-
-
-def watch(study: Study, every: float = 1.0) -> None:
-    """Show the study until it is done, in a notebook as a drawing, elsewhere as lines; an interrupt ends the watch."""
-    pause = real("every", every)
-    if pause <= 0:
-        raise SettingError(f"every must be more than 0 seconds, not {every!r}")
-    show = _shower(study)
-    try:
-        while not study.done:
-            show()
-            time.sleep(pause)
-    except KeyboardInterrupt:
-        pass
-    show()
-
-
-def _shower(study: Study) -> Any:
-    """Return the function that shows the study: a drawing that is replaced, or a line where something has changed."""
-    try:
-        shell = importlib.import_module("IPython")
-        notebook = shell.get_ipython() is not None
-    except ImportError:
-        notebook = False
-    if notebook:
-        handle = importlib.import_module("IPython.display").display(study, display_id=True)
-        return lambda: handle.update(study)
-    progress, last = Progress(study, show=False), [""]
-
-    def line() -> None:
-        text = progress.text(len(study.status().running))
-        if text != last[0]:
-            print(text, flush=True)
-            last[0] = text
-
-    return line
+    return f"<pre>{escape(str(status))}</pre>"
 
 
 # Gap history ----------------------------------------------------------------------------------------------------------

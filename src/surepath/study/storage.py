@@ -27,6 +27,7 @@ memory there is one connection, and transactions, of readers too, take turns on 
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import logging
@@ -46,7 +47,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from surepath._checks import shortened, suggest
-from surepath.errors import SettingError, StorageError, StudyError
+from surepath.errors import ConflictError, SettingError, StorageError, StudyError
 from surepath.study import tables as sql
 from surepath.study.tables import (
     MEMORY,
@@ -382,6 +383,11 @@ class Reading:
         _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
         return rows
 
+    def tightened(self) -> list[float]:
+        """List the smaller epsilons that were decided on."""
+        rows = self.run(sql.TIGHTENED) if self._actions else ()
+        return [_read("action", number, lambda text: float(json.loads(text)), text) for number, text in rows]
+
     def queue(self, limit: int) -> list[QueueRow]:
         """List the waiting plans, those to be assigned first at the front."""
         if not self._waiting:
@@ -426,12 +432,17 @@ class Writing(Reading):
             else:
                 self.run(sql.COUNT_AND_STAMP, **values)
 
-    def first_time(self, request: str) -> bool:
-        """Record the name of a request; False when a committed transaction recorded it before: it was carried out."""
-        if self.run(sql.REQUEST, the_request=request).first() is not None:
-            return False
-        self._insert(sql.ADD_REQUEST, [{"study": self.study, "request": request}])
-        return True
+    def first_time(self, request: str, content: Any) -> bool:
+        """Record a request; False when the same was carried out before, an error where it had other content."""
+        digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        before = self.run(sql.REQUEST, the_request=request).scalar()
+        if before is None:
+            self._insert(sql.ADD_REQUEST, [{"study": self.study, "request": request, "content": digest}])
+        elif before != digest:
+            raise ConflictError(
+                f"the request {shortened(request)} was carried out before, with other content; nothing was changed"
+            )
+        return before is None
 
     def _insert(self, statement: Any, values: list[dict[str, Any]]) -> None:
         self._connection.execute(statement, values[0] if len(values) == 1 else values)

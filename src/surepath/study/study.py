@@ -25,7 +25,7 @@ from surepath.model.paths import Plan, option_arcs
 from surepath.study import telling
 from surepath.study.cases import Cases, CaseSummary, Reference, check_reference, summarize
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
-from surepath.study.fold import EXCLUDE, REFERENCE, TIGHTEN, Fold, affordable, checked_budget
+from surepath.study.fold import Fold, affordable, checked_budget
 from surepath.study.rounds import refuse_own_plans
 from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
@@ -33,9 +33,12 @@ from surepath.study.tables import TransientError
 from surepath.study.trial import (
     ASKED,
     CANCELLED,
+    EXCLUDE,
     LEAVE_OUT,
     QUEUED,
+    REFERENCE,
     RUNNING,
+    TIGHTEN,
     ActionRow,
     QueueRow,
     StudyRecord,
@@ -78,9 +81,9 @@ def next_plans(
             if not plans:
                 raise
     if budget is not None:
-        spending = fold.committed()
-        spent = spending.total + sum(map(spending.expected, taken))
-        kept = affordable(spent, [spending.expected(plan.path) for plan in plans], budget)
+        tally = fold.committed()
+        spent = tally.spent + sum(map(tally.expected, taken))
+        kept = affordable(spent, [tally.expected(plan.path) for plan in plans], budget)
         for plan in reversed(plans[kept:]):
             if plan.source != ASKED:
                 log.add_to_queue(plan, front=True)
@@ -470,7 +473,7 @@ class Study:
         arcs, key = tuple(path.tolist()), _key(request)
 
         def do(log: Writing) -> None:
-            if telling.first_time(log, key, [QUEUED, arcs]):
+            if log.first_time(key, [QUEUED, arcs]):
                 log.add_to_queue(QueueRow(0, arcs, QUEUED, None, log.now()))
 
         with self._lock:
@@ -673,7 +676,7 @@ class Study:
         """Write an action into the log; returns its number, 0 where the first attempt came through after all."""
 
         def do(log: Writing) -> int:
-            if not telling.first_time(log, key, [kind, content]):
+            if not log.first_time(key, [kind, content]):
                 return 0
             self._fold.sync(log)
             attempt(self._fold.copy())  # what the learner refuses never enters the log
@@ -746,7 +749,7 @@ class Study:
 
     @property
     def trials(self) -> Any:
-        """Return every trial as a row of a frame, polars if it is installed, else pandas; waiting plans come last."""
+        """Return every trial as a row of a polars frame; waiting plans come last."""
         from surepath.study.export import trials_frame
 
         return trials_frame(self)
@@ -760,12 +763,6 @@ class Study:
         from surepath.study.status import html_page
 
         return html_page(self.status())
-
-    def watch(self, every: float = 1.0) -> None:
-        """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""
-        from surepath.study.status import watch
-
-        watch(self, every)
 
     @property
     def digest(self) -> str:
@@ -781,7 +778,7 @@ class Study:
         return write_certificate(self)
 
     def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
-        """Guess by simulation how many trials are left, and what `more` further ones would prove; two seconds long."""
+        """Guess by simulation how many trials are left, and what `more` further ones would prove; at most 10 s."""
         from surepath.study.forecast import forecast
 
         return forecast(self, more, draws, seed)

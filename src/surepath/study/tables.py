@@ -51,10 +51,10 @@ from surepath._checks import shortened
 from surepath._optional import need
 from surepath._text import hidden, is_open
 from surepath.errors import StorageError
-from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, ActionRow, QueueRow, SnapshotRow, TrialRow
+from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, TIGHTEN, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
-SCHEMA = "2"  # raised with every change of the tables
+SCHEMA = "3"  # raised with every change of the tables
 
 version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
 
@@ -155,6 +155,7 @@ requests = Table(
     metadata,
     Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
     Column("request", Text, primary_key=True),
+    Column("content", Text, nullable=False),
 )
 
 snapshots = Table(
@@ -234,6 +235,7 @@ ACTIONS = (
     .where(actions.c.study == _STUDY, actions.c.number > _NUMBER)
     .order_by(actions.c.number)
 )
+TIGHTENED = select(actions.c.number, actions.c.content).where(actions.c.study == _STUDY, actions.c.kind == TIGHTEN)
 ADD_ACTION = insert(actions)
 
 QUEUE = (
@@ -246,7 +248,7 @@ QUEUE_ENDS = select(func.min(queue.c.number), func.max(queue.c.number)).where(qu
 ADD_TO_QUEUE = insert(queue)
 TAKE_FROM_QUEUE = delete(queue).where(queue.c.study == _STUDY, queue.c.number == _NUMBER)
 
-REQUEST = select(requests.c.study).where(requests.c.study == _STUDY, requests.c.request == bindparam("the_request"))
+REQUEST = select(requests.c.content).where(requests.c.study == _STUDY, requests.c.request == bindparam("the_request"))
 ADD_REQUEST = insert(requests)
 
 SNAPSHOT = (

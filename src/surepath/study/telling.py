@@ -6,8 +6,6 @@ before anything is written.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -19,7 +17,7 @@ from surepath.errors import ConflictError, RewardError, SettingError, StorageErr
 from surepath.learners.base import Sizes, check_decidable, less_baseline, read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
-from surepath.study.fold import TIGHTEN, counted_rewards
+from surepath.study.fold import counted_rewards
 from surepath.study.storage import Reading, Writing
 from surepath.study.trial import (
     CANCELLED,
@@ -52,19 +50,6 @@ MOST_TRIES = 1_000
 
 class UnknownTrialError(StudyError):
     """A trial that does not exist."""
-
-
-def first_time(log: Writing, request: str, content: Any) -> bool:
-    """Record a request and its content; False when the same was carried out before, an error where it was another."""
-    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
-    mark = f"{request}\n{digest}"  # no request of a user's has a line break
-    if log.first_time(request):
-        return log.first_time(mark)
-    if log.first_time(mark):
-        raise ConflictError(
-            f"the request {shortened(request)} was carried out before, with other content; nothing was changed"
-        )
-    return False
 
 
 class Result(NamedTuple):
@@ -128,12 +113,7 @@ def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None
 
     Only the largest score matters, so what other trials have scored does not.
     """
-    epsilon = rules.epsilon
-    for action in log.actions_after(0):
-        if action.kind == TIGHTEN:
-            if not isinstance(action.content, (int, float)):
-                raise StudyError(f"action {action.number} is damaged: {shortened(action.content)} is not an epsilon")
-            epsilon = min(epsilon, float(action.content))
+    epsilon = min([rules.epsilon, *log.tightened()])
     rewards = counted_rewards(mdp, row, rules.on_failure)
     gains = mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards, dtype=np.float64))
     check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)

@@ -44,6 +44,9 @@ SOURCES = (ASKED, QUEUED, RETRIED, LATE, IMPORTED)
 LEAVE_OUT, WORST = "leave-out", "worst"
 ON_FAILURE = (LEAVE_OUT, WORST)
 
+# Decisions of a person that are part of the log.
+EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:

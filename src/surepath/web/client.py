@@ -179,12 +179,6 @@ class RemoteStudy:
 
         return html_page(self.status())
 
-    def watch(self, every: float = 1.0) -> None:
-        """Show the status of the study, renewed in place until it is done; an interrupt ends only the watch."""
-        from surepath.study.status import watch
-
-        watch(cast(Any, self), every)
-
     digest = _of_status(lambda now: now.digest, "The hash over what is frozen and the settled prefix of the log.")
     done = _of_status(lambda now: now.done, "Whether the answer is proven.")
     best_path = _of_status(lambda now: np.array(now.best_path, dtype=np.int64), "The current plan, as arcs.")
