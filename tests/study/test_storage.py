@@ -318,7 +318,7 @@ def test_a_schema_of_another_version_is_refused_in_words(url: str) -> None:
     with engine.begin() as connection:
         connection.execute(text(f"UPDATE {version.name} SET version_num = '0999'"))
     for do in (Storage(url).names, lambda: Storage(url).create(RECORD), lambda: Storage(url).load("one")):
-        with pytest.raises(StorageError, match="schema 0999, and this surepath reads 2; open it"):
+        with pytest.raises(StorageError, match="schema 0999, and this surepath reads 3; open it"):
             do()
     engine.dispose()
 

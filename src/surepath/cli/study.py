@@ -452,7 +452,7 @@ def reference(
 
     found = load(storage, name)
     path = found.mdp.path(pairs(plan, "a plan"))
-    found.reference(path, play_cases(found, path, Command(found.mdp, command, found.name, True), workers, True))
+    found.reference(path, play_cases(found, path, Command(found.mdp, command, found.name, True), workers))
     if as_json:
         print_json({"plan": found.mdp.plan(path), "cases": len(found._cases.names)})
         return

@@ -388,7 +388,7 @@ def pilot(
             return
         _run_pilot(mdp, trials, command, sheet, as_json)
     results, empty, failed = read_past(mdp, read_table(sheet), sheet.name)
-    found = read_pilot(mdp, [(mdp.path(result.plan), result.rewards) for result in results])
+    found = read_pilot(mdp, [(result.path, result.rewards) for result in results])
     if as_json:
         print_json({"sheet": str(sheet), "empty": empty, "failed": failed, **pilot_data(found)})
         return

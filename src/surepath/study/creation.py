@@ -253,31 +253,14 @@ def check_name(name: Any) -> str:
 
 def differences(there: StudyRecord, here: StudyRecord) -> list[str]:
     """List what two studies differ in: each thing with what is there and what is asked for here."""
-    found = []
-    if there.problem_hash != here.problem_hash:
-        problems = (parse_json_problem(record.problem).mdp for record in (there, here))
-        found.append(f"the problem{_problem_difference(*problems)}")
+    found = [] if there.problem_hash == here.problem_hash else ["the problem"]
     for old, new in ((there.settings, here.settings), (there.options, here.options)):
-        if old != new:
-            was, now = json.loads(old), json.loads(new)
-            keys = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key)]
-            short = [key for key in keys if not isinstance(now.get(key, was.get(key)), (dict, list))]
-            found += [f"{key} ({shortened(was.get(key))} there, {shortened(now.get(key))} here)" for key in short]
-            found += [] if short else keys  # long ones, such as the numbers of the bound, follow from the others
+        was, now = json.loads(old), json.loads(new)
+        keys = [key for key in dict.fromkeys([*was, *now]) if was.get(key) != now.get(key)]
+        short = [key for key in keys if not isinstance(now.get(key, was.get(key)), (dict, list))]
+        found += [f"{key} ({shortened(was.get(key))} there, {shortened(now.get(key))} here)" for key in short]
+        found += [] if short else keys  # long ones, such as the numbers of the bound, follow from the others
     return found
-
-
-def _problem_difference(there: MDP, here: MDP) -> str:
-    """Return the first thing that two problems differ in, in brackets."""
-    for name in ("steps", "options", "direction"):
-        was, now = (
-            {"steps": m.step_labels, "options": m.action_labels, "direction": m.direction} for m in (there, here)
-        )
-        if was[name] != now[name]:
-            return f" ({name}: {shortened(was[name])} there, {shortened(now[name])} here)"
-    if there.n_arcs != here.n_arcs:
-        return f" ({there.n_arcs:,} options there, {here.n_arcs:,} here)"
-    return " (its noise, its ranges, its known scores, or what depends on what)"
 
 
 def enter(place: Storage, record: StudyRecord, exist_ok: bool) -> StudyRecord:

@@ -12,10 +12,10 @@ import math
 import random
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from surepath.study.telling import MOST_TRIES
 from surepath.study.trial import Trial
 
 log = logging.getLogger("surepath.study")
-T = TypeVar("T")
 
 # Outcomes -------------------------------------------------------------------------------------------------------------
 
@@ -134,15 +133,18 @@ class Cost(float):
 
 
 class Retry(NamedTuple):
-    """When a trial is begun anew: after these exceptions, so many times, with pauses that double."""
+    """When a trial is begun anew: after these exceptions or exit codes, so many times, with pauses that double."""
 
     times: int = 0
     on: tuple[type[Exception], ...] = ()
     pause: float = 1.0
+    codes: tuple[int, ...] = ()
 
     def wanted(self, performed: Performed, tries: int) -> bool:
         """Return whether a trial that failed is begun anew."""
-        return tries <= self.times and isinstance(performed.error, self.on)
+        error = performed.error
+        named = error.code in self.codes if isinstance(error, SystemExit) else isinstance(error, self.on)
+        return named and tries <= self.times
 
     def seconds(self, tries: int) -> float:
         """Return how long to wait after so many tries; at random, so that workers do not all come back at once."""
@@ -150,6 +152,35 @@ class Retry(NamedTuple):
 
 
 NO_RETRY = Retry()
+
+
+async def attempt(
+    once: Callable[[], Awaitable[Performed]], retry: Retry, sleep: Callable[[float], Awaitable[None]]
+) -> Performed:
+    """Perform a trial, again where its failure says nothing about the plan; all tries are paid for."""
+    spent: list[float] = []
+    for tries in itertools.count(1):
+        done = await once()
+        spent += [] if done.cost is None else [done.cost]
+        done = done._replace(cost=math.fsum(spent) if spent else None, tries=tries)
+        if not retry.wanted(done, tries):
+            return done
+        log.info("trying again: %s", done.note)
+        await sleep(retry.seconds(tries))
+    raise AssertionError("unreachable")
+
+
+def attempt_here(once: Callable[[], Awaitable[Performed]], retry: Retry) -> Performed:
+    """Do the same outside an event loop; `once` must not suspend."""
+    try:
+        attempt(once, retry, _sleep).send(None)
+    except StopIteration as end:
+        return cast(Performed, end.value)
+    raise AssertionError("it suspended")
+
+
+async def _sleep(duration: float) -> None:
+    time.sleep(duration)
 
 
 def read_retry(times: int, on: Any, pause: Any) -> Retry:
@@ -185,44 +216,39 @@ class Call:
         """Perform a trial here; what the function raises makes it a failed one."""
         if self.is_async:
             return asyncio.run(self.later(plan, cases))
-        each = [(case,) for case in cases] if cases else [()]
-        return _together([_at_once(self._perform(plan, case, _sleep)) for case in each])
+        return _together([attempt_here(once, self.retry) for once in self._each(plan, cases)])
 
     async def later(self, plan: Plan, cases: tuple[str, ...] = ()) -> Performed:
         """Perform a trial in the running event loop, its cases at the same time."""
-        each = [(case,) for case in cases] if cases else [()]
-        return _together(await asyncio.gather(*(self._perform(plan, case, asyncio.sleep) for case in each)))
+        tries = (attempt(once, self.retry, asyncio.sleep) for once in self._each(plan, cases))
+        return _together(await asyncio.gather(*tries))
 
-    async def _perform(self, plan: Plan, case: tuple[str, ...], sleep: Callable[[float], Awaitable[None]]) -> Performed:
-        """Call the function, again where its exception says nothing about the plan; a plain one never suspends this."""
-        spent: list[float] = []
-        for tries in itertools.count(1):
-            seen: list[Any] = []
-            try:
-                answer = self.function(dict(plan), *case)
-                if not self.is_async and (inspect.iscoroutine(answer) or inspect.isasyncgen(answer)):
-                    return Performed((), wrong="the function returned a coroutine; pass the async function itself")
-                if inspect.isasyncgen(answer):
-                    async for item in answer:
-                        if self._enough(seen, item):
-                            break
-                    answer = seen
-                elif self.is_async:
-                    answer = await answer
-                elif isinstance(answer, Iterator):
-                    for item in answer:
-                        if self._enough(seen, item):
-                            break
-                    answer = seen
-                done = Performed(answer)
-            except Exception as error:
-                done = Performed(tuple(seen), error_in_words(error), error)
-            done = _priced(done, spent, tries)
-            if not self.retry.wanted(done, tries):
-                return done
-            log.info("trying again: %s", done.note)
-            await sleep(self.retry.seconds(tries))
-        raise AssertionError("unreachable")
+    def _each(self, plan: Plan, cases: tuple[str, ...]) -> list[Callable[[], Awaitable[Performed]]]:
+        """List the calls that make up a trial: one for each case, or one where there are none."""
+        return [functools.partial(self._once, plan, case) for case in ([(case,) for case in cases] or [()])]
+
+    async def _once(self, plan: Plan, case: tuple[str, ...]) -> Performed:
+        """Call the function; a plain one never suspends this."""
+        seen: list[Any] = []
+        try:
+            answer = self.function(dict(plan), *case)
+            if not self.is_async and (inspect.iscoroutine(answer) or inspect.isasyncgen(answer)):
+                return Performed((), wrong="the function returned a coroutine; pass the async function itself")
+            if inspect.isasyncgen(answer):
+                async for item in answer:
+                    if self._enough(seen, item):
+                        break
+                answer = seen
+            elif self.is_async:
+                answer = await answer
+            elif isinstance(answer, Iterator):
+                for item in answer:
+                    if self._enough(seen, item):
+                        break
+                answer = seen
+        except Exception as error:
+            return _priced(Performed(tuple(seen), error_in_words(error), error))
+        return _priced(Performed(answer))
 
     def _enough(self, seen: list[Any], item: Any) -> bool:
         """Keep what was yielded; return whether it is too much, which is refused where it is recorded."""
@@ -230,32 +256,19 @@ class Call:
         return sum(not isinstance(one, Cost) for one in seen) > self.horizon
 
 
-async def _sleep(duration: float) -> None:
-    time.sleep(duration)
-
-
-def _at_once(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends."""
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        return cast(T, end.value)
-    raise AssertionError("it suspended")
-
-
-def _priced(done: Performed, spent: list[float], tries: int) -> Performed:
-    """Take the costs out of what a function gave, and add those of the tries before."""
+def _priced(done: Performed) -> Performed:
+    """Take the costs out of what a function gave."""
     rewards = done.rewards
     values = list(rewards.values()) if isinstance(rewards, dict) else rewards
-    if isinstance(values, (list, tuple)) and any(isinstance(value, Cost) for value in values):
-        spent += [value for value in values if isinstance(value, Cost)]
-        if isinstance(rewards, dict):
-            rewards = {key: value for key, value in rewards.items() if not isinstance(value, Cost)}
-        else:
-            rewards = [value for value in rewards if not isinstance(value, Cost)]
-            if len(rewards) == 1 and isinstance(rewards[0], (list, tuple, dict, np.ndarray)):  # scores, Cost(...)
-                rewards = rewards[0]
-    return done._replace(rewards=rewards, cost=math.fsum(spent) if spent else None, tries=tries)
+    if not isinstance(values, (list, tuple)) or not any(isinstance(value, Cost) for value in values):
+        return done
+    cost = math.fsum(value for value in values if isinstance(value, Cost))
+    if isinstance(rewards, dict):
+        return done._replace(rewards={k: v for k, v in rewards.items() if not isinstance(v, Cost)}, cost=cost)
+    rewards = [value for value in values if not isinstance(value, Cost)]
+    if len(rewards) == 1 and isinstance(rewards[0], (list, tuple, dict, np.ndarray)):  # scores, Cost(...)
+        rewards = rewards[0]
+    return done._replace(rewards=rewards, cost=cost)
 
 
 def _together(parts: list[Performed]) -> Performed:
@@ -266,6 +279,20 @@ def _together(parts: list[Performed]) -> Performed:
     costs = [part.cost for part in parts if part.cost is not None]
     cost, tries = math.fsum(costs) if costs else None, max(part.tries for part in parts)
     return bad._replace(rewards=(), parts=tuple(parts), cost=cost, tries=tries)
+
+
+class Here:
+    """Performs trials in the thread that asks for it."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    def __call__(self, trial: Trial) -> Performed:
+        """Perform a trial."""
+        return self._call(trial.plan, trial.cases)
+
+    def end(self) -> None:
+        """Leave what runs: nobody can stop a function of Python."""
 
 
 class Loop:
@@ -319,6 +346,11 @@ class Away:
         """Cancel what has not begun."""
         for future in list(self._futures):
             future.cancel()
+
+
+def performer(call: Call, executor: Executor | None = None) -> Here | Loop | Away:
+    """Return what performs trials by a function; `end()` it when all are done, or to stop what can be stopped."""
+    return Away(call, executor) if executor is not None else Loop(call) if call.is_async else Here(call)
 
 
 def _away(call: Call, plan: Plan, cases: tuple[str, ...]) -> Performed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
+import functools
 import json
 import logging
 import math
@@ -39,13 +39,13 @@ from surepath.model.mdp import MDP
 from surepath.study.creation import seconds
 from surepath.study.performing import (
     NO_RETRY,
-    Away,
     Call,
-    Loop,
     Outcome,
     Performed,
     Retry,
+    attempt_here,
     check_arguments,
+    performer,
     rewards_of,
     yields,
 )
@@ -175,7 +175,7 @@ class Command:
     def __init__(
         self, mdp: MDP, command: str, study: str = "", cases: bool = False, retry: int = 0, codes: Sequence[int] = ()
     ) -> None:
-        self._mdp, self._study, self._retry, self._codes = mdp, study, Retry(retry), tuple(codes)
+        self._mdp, self._study, self._retry = mdp, study, Retry(retry, codes=tuple(codes))
         if bool(retry) != bool(codes):
             raise SettingError("--retry says how often, --retry-on after which exit codes a trial is begun anew")
         try:
@@ -228,16 +228,9 @@ class Command:
 
     def __call__(self, trial: Trial) -> Performed:
         """Run the command for a trial, again where its exit code says so, and read its scores."""
-        spent: list[float] = []
-        for tries in itertools.count(1):
-            code, done = self._once(trial)
-            spent += [] if done.cost is None else [done.cost]
-            if code not in self._codes or tries > self._retry.times or self._ended:
-                return done._replace(cost=math.fsum(spent) if spent else None, tries=tries)
-            time.sleep(self._retry.seconds(tries))
-        raise AssertionError("unreachable")
+        return attempt_here(functools.partial(self._once, trial), self._retry)
 
-    def _once(self, trial: Trial) -> tuple[int, Performed]:
+    async def _once(self, trial: Trial) -> Performed:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             code = self._run(trial, out, err)
             printed, said = _tail(out), _tail(err)
@@ -249,10 +242,10 @@ class Command:
             wrong = f"the command came to its end, but {error}"
         if code == 0:
             ended = f"the command came to its end and printed {_last(printed)!r}; {FAIL}"
-            return code, Performed(rewards, wrong=wrong, ended=ended, cost=cost)
+            return Performed(rewards, wrong=wrong, ended=ended, cost=cost)
         last = _last(said)
         why = f"exit code {code}" if code > 0 else f"killed by {_signal(-code)}"
-        return code, Performed(rewards, f"{why}: {last}" if last else why, cost=cost)
+        return Performed(rewards, f"{why}: {last}" if last else why, SystemExit(code), cost=cost)
 
     def _run(self, trial: Trial, out: IO[bytes], err: IO[bytes]) -> int:
         with self._lock:
@@ -561,23 +554,21 @@ def optimize(
             'with on_failure="worst" the study must know which step of a trial failed: write the function as a '
             "generator that yields each score as soon as its step is done"
         )
-    call = Call(function, study.mdp.horizon, retry)
-    place = Away(call, executor) if executor is not None else Loop(call) if call.is_async else None
+    perform = performer(Call(function, study.mdp.horizon, retry), executor)
     runner = Runner(
         study,
-        place or (lambda trial: call(trial.plan, trial.cases)),
+        perform,
         n_trials=n_trials,
         timeout=timeout,
         callbacks=callbacks,
         progress=progress,
         budget=budget,
-        abandon=None if place is None else place.end,
+        abandon=perform.end,
     )
     try:
         runner.run(_jobs(executor) if n_jobs is None else n_jobs)
     finally:
-        if place is not None:
-            place.end()
+        perform.end()
     line = runner.progress
     if (line.shown or progress_log.isEnabledFor(INFO)) and (doubt := study.status().doubt) is not None:
         line.say(doubt)
@@ -589,21 +580,15 @@ def optimize(
         line.say(f"the budget is spent; {study.forecast()}")
 
 
-def play_cases(
-    study: Study, path: IntArray, function: Callable[..., Any], n_jobs: int, command: bool = False
-) -> dict[str, tuple[float, ...]]:
+def play_cases(study: Study, path: IntArray, perform: Any, n_jobs: int) -> dict[str, tuple[float, ...]]:
     """Play a plan on every case of a study; a play that fails ends it with an error."""
     mdp, names = study.mdp, study._cases.names
     trials = [Trial(0, mdp.plan(path), path, 0.0, "reference", "", (case,)) for case in names]
-    call = Call(function, mdp.horizon)
-    loop = Loop(call) if not command and call.is_async else None
-    perform = function if command else loop or (lambda trial: call(trial.plan, trial.cases))
     try:
         with ThreadPoolExecutor(whole("n_jobs", n_jobs, low=1, high=MOST_JOBS)) as pool:
             done = list(pool.map(perform, trials))
     finally:
-        if loop is not None:
-            loop.end()
+        perform.end()
     for case, one in zip(names, done):
         if one.note is not None:
             raise StudyError(f"the reference failed on case {case}: {one.note}")

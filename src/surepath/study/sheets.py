@@ -11,7 +11,7 @@ import math
 import random
 import re
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -128,15 +128,6 @@ class Sheet(NamedTuple):
     plans: bool = True
 
 
-class PastResult(NamedTuple):
-    """A plan that was played before, and the rewards seen; `number` is what the file calls it, if it does."""
-
-    plan: dict[str, str]
-    rewards: list[float]
-    where: str
-    number: int | None = None
-
-
 def read_table(path: Path) -> str:
     """Read a sheet's text: UTF-8, UTF-16 with its mark, the Windows encoding of Excel's plain CSV, or a workbook."""
     data = read_bytes(path, kind="sheets")
@@ -210,16 +201,16 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
 
 
 class Past(NamedTuple):
-    """Past results of a table, how many of its rows are not filled in, and how many failed at the first step."""
+    """Past results of a table, numbered as it says or 0, how many rows are not filled in, and failed at first."""
 
-    results: list[PastResult]
+    results: list[Result]
     empty: int
     failed: int
 
 
 def read_past(mdp: MDP, text: str, name: str) -> Past:
     """Read a table of past results."""
-    results: list[PastResult] = []
+    results: list[Result] = []
     empty = failed = 0
     named = list(zip(plan_steps(mdp), plan_columns(mdp)))
     for where, row in _rows(mdp, text, name):
@@ -235,8 +226,7 @@ def read_past(mdp: MDP, text: str, name: str) -> Past:
         if read is None or not read[0]:
             empty, failed = empty + (read is None), failed + (read is not None)
             continue
-        plan = dict(zip(plan_steps(mdp), option_names(mdp, path)))
-        results.append(PastResult(plan, read[0], where, _trial_number(row.get("number", ""))))
+        results.append(Result(_trial_number(row.get("number", "")) or 0, read[0], where=where, path=path))
     return Past(results, empty, failed)
 
 
@@ -339,8 +329,6 @@ def _header(cells: list[str], name: str, needed: list[str]) -> list[str]:
 
 # Past results: recorded as data of the study, none of them twice ------------------------------------------------------
 
-Seen = tuple[tuple[int, ...], tuple[float, ...]]  # path and rewards
-
 
 class Imported(NamedTuple):
     """Numbers of results taken in, known from the same import before, not filled in, and failed at the first step."""
@@ -349,46 +337,6 @@ class Imported(NamedTuple):
     repeated: int
     empty: int
     failed: int
-
-
-class Imports:
-    """Content of a study's earlier imports, read from its log as it grows.
-
-    The rows of one import carry the same moment. An import is filed under its first row: whatever holds all of its
-    rows holds that one.
-    """
-
-    def __init__(self) -> None:
-        self._forget()
-
-    def _forget(self) -> None:
-        self._read: tuple[int, int | None] = (0, None)  # the last change that was read, and its stamp
-        self._next = 1  # the first trial that was not read
-        self._filed: dict[Seen, list[Counter[Seen]]] = {}
-        self._last: tuple[float, Counter[Seen]] | None = None
-
-    def sync(self, log: Reading) -> None:
-        """Read the trials that came since; must be called before a transaction writes any."""
-        if self._read[0] and log.stamp(self._read[0]) != self._read[1]:  # a backup was restored
-            self._forget()
-        self._read = (log.last_change(), log.stamp(log.last_change()))
-        while rows := log.trials(self._next, PAGE):
-            self._next = rows[-1].number + 1
-            for row in rows:
-                if row.source == IMPORTED:
-                    self._add(row)
-
-    def _add(self, row: TrialRow) -> None:
-        seen = (row.path, row.rewards)
-        if self._last is None or self._last[0] != row.asked:
-            self._last = (row.asked, Counter())
-            self._filed.setdefault(seen, []).append(self._last[1])
-        self._last[1][seen] += 1
-
-    def within(self, rows: Sequence[TrialRow]) -> int:
-        """Count the rows of the largest earlier import all of whose rows are among these; 0 when there is none."""
-        new = Counter((row.path, row.rewards) for row in rows)
-        return max((one.total() for seen in new for one in self._filed.get(seen, ()) if one <= new), default=0)
 
 
 def import_rows(
@@ -407,13 +355,8 @@ def import_rows(
     def do(log: Writing) -> int:
         if not log.first_time(request, content):
             return 0
-        if told:
-            some = ", ".join(map(str, told[:5])) + (", ..." if len(told) > 5 else "")
-            _refuse(len(told), len(rows), f"as trial{'s' if len(told) > 1 else ''} {some} of this study")
         if not again:
-            study._imports.sync(log)
-            if known := study._imports.within(rows):
-                _refuse(known, len(rows), "from an earlier import")
+            _refuse_known(log, rows, numbers)
         for place, row in enumerate(rows, start=1):
             try:
                 check_countable(log, study.mdp, row, study._rules)
@@ -422,9 +365,28 @@ def import_rows(
         return append(log, rows)
 
     with study._lock:
-        told = [] if again else study._read(lambda log: _duplicates(log, rows, numbers))
-        study._read(study._imports.sync)  # most of it before other writers have to wait
         return study._write(do)
+
+
+def _refuse_known(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None]) -> None:
+    """Refuse rows that are trials by their numbers, with the same plan and scores, or that hold an earlier import.
+
+    The rows of one import carry the same moment.
+    """
+    wanted = {number: (row.path, row.rewards) for row, number in zip(rows, numbers) if number is not None}
+    told, imports = set[int](), defaultdict[float, Counter[Any]](Counter)
+    for row in all_trials(log):
+        number, seen = row.of if row.source == LATE and row.of in wanted else row.number, (row.path, row.rewards)
+        if row.state in SCORED and wanted.get(number) == seen:
+            told.add(number)
+        if row.source == IMPORTED:
+            imports[row.asked][seen] += 1
+    if told:
+        some = ", ".join(map(str, sorted(told)[:5])) + (", ..." if len(told) > 5 else "")
+        _refuse(len(told), len(rows), f"as trial{'s' if len(told) > 1 else ''} {some} of this study")
+    new = Counter((row.path, row.rewards) for row in rows)
+    if known := max((one.total() for one in imports.values() if one <= new), default=0):
+        _refuse(known, len(rows), "from an earlier import")
 
 
 def _refuse(known: int, total: int, how: str) -> None:
@@ -438,17 +400,6 @@ def _refuse(known: int, total: int, how: str) -> None:
     )
 
 
-def _duplicates(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None]) -> list[int]:
-    """List the numbers of trials in the log that duplicate rows, with the same plan and scores, in time or late."""
-    wanted = {number: (row.path, row.rewards) for row, number in zip(rows, numbers) if number is not None}
-    found = set[int]()
-    for row in all_trials(log) if wanted else ():
-        number = row.of if row.source == LATE and row.of in wanted else row.number
-        if row.state in SCORED and wanted.get(number) == (row.path, row.rewards):
-            found.add(number)
-    return sorted(found)
-
-
 def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
     """Import a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
 
@@ -459,13 +410,13 @@ def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
     rows: list[TrialRow] = []
     for result in results:
         try:
-            rows.append(past_result(study.mdp, result.plan, result.rewards, f"imported from {path.name}"))
+            rows.append(past_result(study.mdp, result.path, result.rewards, f"imported from {path.name}"))
         except SurepathError as error:
             raise type(error)(f"{result.where}: {error}") from None
-    content = json.dumps([[list(result.plan.values()), result.rewards] for result in results])
+    content = json.dumps([[result.path, result.rewards] for result in results])
     request = uuid.uuid4().hex if again else f"import {hashlib.sha256(content.encode()).hexdigest()}"
     try:
-        taken = import_rows(study, rows, request, again, [result.number for result in results])
+        taken = import_rows(study, rows, request, again, [result.number or None for result in results])
     except StudyError as error:
         if isinstance(error, StorageError):
             raise
@@ -473,7 +424,7 @@ def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
     return Imported(taken, len(results) - taken, empty, failed)
 
 
-def _refuse_pilot(study: Study, results: Sequence[PastResult], name: str) -> None:
+def _refuse_pilot(study: Study, results: Sequence[Result], name: str) -> None:
     """Refuse the pilot from which the sigma of a study was taken: it was chosen after a look at these scores."""
     from surepath.study.pilot import read_pilot
 
@@ -481,7 +432,7 @@ def _refuse_pilot(study: Study, results: Sequence[PastResult], name: str) -> Non
     declared = {float(one) for one in np.ravel(sigma)[~study.mdp.is_known]} if isinstance(sigma, list) else {sigma}
     if len(declared) != 1 or not results:
         return
-    found = read_pilot(study.mdp, [(study.mdp.path(result.plan), result.rewards) for result in results]).sigma
+    found = read_pilot(study.mdp, [(result.path, result.rewards) for result in results]).sigma
     if found is not None and float(f"{found:.3g}") in declared:
         raise StudyError(
             f"{name}: the sigma of this study, {found:.3g}, is what surepath pilot suggests from these very scores. "

@@ -27,8 +27,8 @@ memory there is one connection, and transactions, of readers too, take turns on 
 
 from __future__ import annotations
 
+import base64
 import hashlib
-import io
 import json
 import logging
 import os
@@ -38,6 +38,7 @@ import sqlite3
 import threading
 import time
 import weakref
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
@@ -578,29 +579,27 @@ def retrying(do: Callable[[], T], patience: float = STORAGE_PATIENCE) -> T:
             pause = min(2 * pause, LONGEST_STORAGE_PAUSE)
 
 
-_TREE = "tree"
-
-
 def encode_tree(tree: Any) -> bytes:
     """Write a tree of dicts, lists, numbers, texts, None and arrays."""
-    arrays: dict[str, Any] = {}
 
     def plain(value: Any) -> Any:
         if isinstance(value, np.ndarray):
-            key = f"a{len(arrays)}"
-            arrays[key] = value
-            return {"$array": key}
-        if isinstance(value, dict):
-            return {str(key): plain(item) for key, item in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [plain(item) for item in value]
-        return value.item() if isinstance(value, np.generic) else value
+            return {"$array": [str(value.dtype), value.shape, base64.b64encode(value.tobytes()).decode()]}
+        return value.item()
 
-    text = json.dumps(plain(tree))
-    file = io.BytesIO()
-    arrays[_TREE] = np.frombuffer(text.encode(), dtype=np.uint8)
-    np.savez_compressed(file, allow_pickle=False, **arrays)
-    return file.getvalue()
+    return zlib.compress(json.dumps(tree, default=plain).encode())
+
+
+def decode_tree(content: bytes) -> Any:
+    """Read what `encode_tree` wrote."""
+
+    def rich(value: dict[str, Any]) -> Any:
+        if value.keys() != {"$array"}:
+            return value
+        kind, shape, data = value["$array"]
+        return np.frombuffer(base64.b64decode(data), dtype=kind).reshape(shape).copy()
+
+    return json.loads(zlib.decompress(content), object_hook=rich)
 
 
 def array_bytes(tree: Any) -> int:
@@ -609,17 +608,3 @@ def array_bytes(tree: Any) -> int:
         return int(tree.nbytes)
     parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (list, tuple)) else ()
     return sum(map(array_bytes, parts))
-
-
-def decode_tree(content: bytes) -> Any:
-    """Read what `encode_tree` wrote."""
-    with np.load(io.BytesIO(content), allow_pickle=False) as file:
-
-        def rich(value: Any) -> Any:
-            if isinstance(value, dict):
-                if value.keys() == {"$array"}:
-                    return file[value["$array"]]
-                return {key: rich(item) for key, item in value.items()}
-            return [rich(item) for item in value] if isinstance(value, list) else value
-
-        return rich(json.loads(file[_TREE].tobytes()))

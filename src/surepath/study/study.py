@@ -27,7 +27,6 @@ from surepath.study.cases import Cases, CaseSummary, Reference, check_reference,
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
 from surepath.study.fold import Fold, affordable, checked_budget
 from surepath.study.rounds import refuse_own_plans
-from surepath.study.sheets import Imports
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
 from surepath.study.trial import (
@@ -109,6 +108,8 @@ T = TypeVar("T")
 class Study:
     """A search for the best plan that survives crashes; see `create` and `load`.
 
+    Where a call takes a `request`, a text that names it, a second one of the same name changes nothing.
+
     Example:
         >>> from surepath import MDP
         >>> mdp = MDP.from_steps({"model": ["small", "large"], "prompt": ["short", "long"]}, sigma=0.1)
@@ -136,7 +137,6 @@ class Study:
         seed = f"{record.problem_hash}\n{record.settings}\n{record.options}"
         self._own = 0  # writes of ours since the log was last read
         self._company = True  # whether others have lately written too
-        self._imports = Imports()
         self._known_reference: list[Reference] | None = None
         self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
         self._rules = telling.Rules(epsilon, self.options.on_failure, self.options.baseline)
@@ -355,26 +355,13 @@ class Study:
         return answers
 
     def _new_trials(self, log: Writing, one: Wanted, beside: Sequence[TrialRow]) -> list[TrialRow]:
-        now, reference = log.now(), self._reference(log)
-        rows = [
-            TrialRow(
-                i,
-                RUNNING,
-                plan.path,
-                plan.source,
-                plan.of,
-                worker=one.worker,
-                asked=now,
-                lease=now + self.options.lease,
-                attended=one.attended,
-                request=one.request,
-                cases=self._cases.drawn(i),
-                baseline=() if reference is None else reference.baseline(self._cases.drawn(i)),
-            )
-            for i, plan in enumerate(
-                next_plans(log, self._fold, one.n, one.budget, beside), start=log.last_number() + 1
-            )
-        ]
+        reference, rows, now = self._reference(log), list[TrialRow](), log.now()
+        facts: dict[str, Any] = {"worker": one.worker, "asked": now, "lease": now + self.options.lease}
+        facts |= {"request": one.request, "attended": one.attended}
+        for i, plan in enumerate(next_plans(log, self._fold, one.n, one.budget, beside), start=log.last_number() + 1):
+            cases = self._cases.drawn(i)
+            less = () if reference is None else reference.baseline(cases)
+            rows.append(TrialRow(i, RUNNING, plan.path, plan.source, plan.of, cases=cases, baseline=less, **facts))
         log.add_trials(rows)
         return rows
 
@@ -403,10 +390,8 @@ class Study:
         been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
         log, and does not count.
         """
-        number = trial_number(trial)
-        with self._lock:
-            report = telling.Result(number, rewards, path=_played(trial), cost=cost, tries=tries, baseline=baseline)
-            return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
+        told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
+        return self.tell_many([telling.Result(trial_number(trial), rewards, **told)])[0]
 
     def tell_and_ask(
         self,
@@ -443,11 +428,8 @@ class Study:
         baseline: Any = None,
     ) -> str:
         """Report that a trial failed, with the rewards seen before it did."""
-        number = trial_number(trial)
-        with self._lock:
-            told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
-            report = telling.Result(number, rewards, True, note, **told)
-            return self._write(lambda log: telling.tell(log, self.mdp, report, self._rules))
+        told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
+        return self.tell_many([telling.Result(trial_number(trial), rewards, True, note, **told)])[0]
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
@@ -462,15 +444,9 @@ class Study:
             return self._write(lambda log: telling.renew(log, number, self.options.lease))
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
-        """Queue a plan of your own to be assigned next: any plan is valid data.
-
-        Args:
-            plan: {step: option}, or arcs.
-            request: A text that names this request: a second one of the same name changes nothing.
-        """
+        """Queue a plan of your own, {step: option} or arcs, to be assigned next: any plan is valid data."""
         refuse_own_plans(self._fold.learner, "a plan of your own")
-        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
-        arcs, key = tuple(path.tolist()), _key(request)
+        arcs, key = tuple(telling.path_of(self.mdp, plan).tolist()), _key(request)
 
         def do(log: Writing) -> None:
             if log.first_time(key, [QUEUED, arcs]):
@@ -530,14 +506,16 @@ class Study:
             play: A function as `optimize` takes it; or what the plan has scored, {case: rewards}.
             n_jobs: Cases that are played at the same time.
         """
+        from surepath.study.performing import Call, performer
         from surepath.study.runner import play_cases
 
         refuse_own_plans(self._fold.learner, "a reference")
         if self.options.baseline:
             raise StudyError("every trial of this study is told with a baseline of its own; it takes no reference")
-        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
-        scores = play if isinstance(play, Mapping) else play_cases(self, path, play, n_jobs)
-        content = {"path": path.tolist(), "scores": check_reference(self, path, scores)}
+        path = telling.path_of(self.mdp, plan)
+        if not isinstance(play, Mapping):
+            play = play_cases(self, path, performer(Call(play, self.mdp.horizon)), n_jobs)
+        content = {"path": path.tolist(), "scores": check_reference(self, path, play)}
 
         def do(log: Writing) -> None:
             if log.last_number() or log.actions_after(0):
@@ -653,22 +631,12 @@ class Study:
     # Decisions ---------------------------------------------------------------------------------------------------
 
     def exclude(self, option: Any, *, request: str | None = None) -> None:
-        """Mark options as infeasible, a fact of the world and not a verdict on scores; see Learner.exclude.
-
-        Args:
-            option: {step: option}, or arcs.
-            request: A text that names this request: a second one of the same name changes nothing.
-        """
+        """Mark options, {step: option} or arcs, as infeasible: a fact of the world and not a verdict on scores."""
         arcs = option_arcs(self.mdp, option).tolist()
         self._decide(EXCLUDE, arcs, lambda copy: copy.exclude(arcs), _key(request))
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
-        """Continue with a smaller epsilon, all data kept.
-
-        Args:
-            epsilon: How far from the best the answer may be from now on.
-            request: A text that names this request: a second one of the same name changes nothing.
-        """
+        """Continue with a smaller epsilon, all data kept."""
         wanted = check_epsilon(epsilon)
         self._decide(TIGHTEN, wanted, lambda copy: copy.tighten(wanted), _key(request))
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 from urllib.parse import quote, unquote
 
 from sqlalchemy import (
@@ -54,11 +54,27 @@ from surepath.errors import StorageError
 from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, TIGHTEN, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
+TYPES: dict[Any, Any] = {
+    int: BigInteger,
+    float: Double,
+    bool: Boolean,
+    bytes: LargeBinary,
+}  # whatever else is kept as text
 SCHEMA = "3"  # raised with every change of the tables
+STUDY_KEY = "surepath_studies.id"
+
+
+def _log(name: str, row: type[Any], key: str = "number") -> Table:
+    """Return the table of a log: a column for each field of its rows."""
+    columns = []
+    for field, kind in get_type_hints(row).items():
+        kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
+        own = {"nullable": len(kinds) > 1, "primary_key": field == key, "autoincrement": False}
+        columns.append(Column(field, TYPES.get(kinds[0], Text), **own))
+    return Table(name, metadata, Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True), *columns)
+
 
 version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
-
-STUDY_KEY = "surepath_studies.id"
 
 # Long texts come last: SQLite need not read through them to get at the rest.
 studies = Table(
@@ -96,29 +112,7 @@ changes = Table(
     sqlite_with_rowid=False,
 )
 
-trials = Table(
-    "surepath_trials",
-    metadata,
-    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("state", Text, nullable=False),
-    Column("path", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("of", BigInteger),
-    Column("rewards", Text, nullable=False),
-    Column("worker", Text, nullable=False),
-    Column("asked", Double, nullable=False),
-    Column("lease", Double, nullable=False),
-    Column("told", Double),
-    Column("note", Text, nullable=False),
-    Column("attended", Boolean, nullable=False),
-    Column("request", Text),
-    Column("cases", Text, nullable=False),
-    Column("cost", Double),
-    Column("tries", Integer, nullable=False),
-    Column("baseline", Text, nullable=False),
-    Column("change", BigInteger, nullable=False),
-)
+trials = _log("surepath_trials", TrialRow)
 _OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")
 _LINKED = text('"of" IS NOT NULL')
 _REQUESTED = text("request IS NOT NULL")
@@ -127,29 +121,9 @@ Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_O
 Index("surepath_trials_of", trials.c.study, trials.c.of, sqlite_where=_LINKED, postgresql_where=_LINKED)
 Index("surepath_trials_request", trials.c.study, trials.c.request, sqlite_where=_REQUESTED, postgresql_where=_REQUESTED)
 
-actions = Table(
-    "surepath_actions",
-    metadata,
-    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("after", BigInteger, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("content", Text, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("change", BigInteger, nullable=False),
-)
-
-queue = Table(
-    "surepath_queue",
-    metadata,
-    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("path", Text, nullable=False),
-    Column("source", Text, nullable=False),
-    Column("of", BigInteger),
-    Column("at", Double, nullable=False),
-)
-
+actions = _log("surepath_actions", ActionRow)
+queue = _log("surepath_queue", QueueRow)
+snapshots = _log("surepath_snapshots", SnapshotRow, key="prefix")
 requests = Table(
     "surepath_requests",
     metadata,
@@ -157,16 +131,6 @@ requests = Table(
     Column("request", Text, primary_key=True),
     Column("content", Text, nullable=False),
 )
-
-snapshots = Table(
-    "surepath_snapshots",
-    metadata,
-    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("prefix", BigInteger, primary_key=True, autoincrement=False),
-    Column("actions", BigInteger, nullable=False),
-    Column("content", LargeBinary, nullable=False),
-)
-
 
 _STUDY: BindParameter[int] = bindparam("the_study")
 _NUMBER: BindParameter[int] = bindparam("the_number")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import real, shortened, whole
+from surepath._checks import IntArray, real, shortened, whole
 from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
 from surepath.learners.base import Sizes, check_decidable, less_baseline, read_rewards
 from surepath.model.mdp import MDP
@@ -188,13 +188,17 @@ def refuse_settled(row: TrialRow) -> None:
 
 def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
     """Check a result from before the study."""
-    path = mdp.path(plan) if isinstance(plan, Mapping) else mdp.check_path(plan)
-    arcs = tuple(path.tolist())
+    arcs = tuple(path_of(mdp, plan).tolist())
     seen, _ = _checked(mdp, arcs, rewards)
     if not seen:
         raise SettingError("a past result needs at least one score")
     state = COMPLETE if len(seen) == mdp.horizon else PARTIAL
     return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=kept_text(note))
+
+
+def path_of(mdp: MDP, plan: Any) -> IntArray:
+    """Return the arcs of a plan, given as {step: option} or as arcs."""
+    return mdp.path(plan) if isinstance(plan, Mapping) else mdp.check_path(plan)
 
 
 def append(log: Writing, rows: Iterable[TrialRow]) -> int:

@@ -31,7 +31,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import option_arcs
 from surepath.study.creation import Options, this_worker
 from surepath.study.status import Status
-from surepath.study.telling import past_result
+from surepath.study.telling import past_result, path_of
 from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_number
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, SLOWEST, is_loopback
 
@@ -288,7 +288,7 @@ class RemoteStudy:
         self._call("enqueue", {"plan": self._path(plan), "request": _key(request)})
 
     def _path(self, plan: Any) -> list[int]:
-        path = self.mdp.path(plan) if isinstance(plan, Mapping) else self.mdp.check_path(plan)
+        path = path_of(self.mdp, plan)
         return [int(arc) for arc in path]
 
     def tell_many(self, results: Iterable[Result]) -> list[str]:

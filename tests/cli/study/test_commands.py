@@ -140,7 +140,7 @@ def test_creating_twice(here: Path) -> None:
     assert "differs in epsilon (0.2 there, 0.5 here); lease (600.0 there, 7200.0 here)" in said
     problem(here, direction="minimize")
     said = call("create", "problem.json", "--exist-ok", error=StudyError)
-    assert "differs in the problem (direction: 'maximize' there, 'minimize' here)" in said
+    assert "differs in the problem. What is frozen never changes" in said
     problem(here)
     assert "on_failure" in call("create", "problem.json", "--name", "b", "--on-failure", "shrug", error=SettingError)
     assert "lease" in call("create", "problem.json", "--name", "b", "--lease", "soon", error=SettingError)
