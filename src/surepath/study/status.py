@@ -272,6 +272,9 @@ class Status:
     def __str__(self) -> str:
         return status_in_words(self)
 
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
     def as_dict(self) -> dict[str, Any]:
         """Return every field and the answer as plain values; `from_dict` makes the same status of them."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -410,14 +413,6 @@ def explain(study: Study) -> str:
 
         lines.append(f"what to do: {ADVICE[first.kind]}")
     return "\n".join(shown(line) for line in lines)
-
-
-# In notebooks ---------------------------------------------------------------------------------------------------------
-
-
-def html_page(status: Status) -> str:
-    """Write the status of a study as HTML; names are escaped."""
-    return f"<pre>{escape(str(status))}</pre>"
 
 
 # Gap history ----------------------------------------------------------------------------------------------------------

@@ -728,9 +728,7 @@ class Study:
         return summarize(self)
 
     def _repr_html_(self) -> str:
-        from surepath.study.status import html_page
-
-        return html_page(self.status())
+        return self.status()._repr_html_()
 
     @property
     def digest(self) -> str:

@@ -175,9 +175,7 @@ class RemoteStudy:
         return int(answer.headers["Surepath-Trials"])
 
     def _repr_html_(self) -> str:
-        from surepath.study.status import html_page
-
-        return html_page(self.status())
+        return self.status()._repr_html_()
 
     digest = _of_status(lambda now: now.digest, "The hash over what is frozen and the settled prefix of the log.")
     done = _of_status(lambda now: now.done, "Whether the answer is proven.")
