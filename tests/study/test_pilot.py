@@ -100,7 +100,7 @@ def test_a_pilot_by_hand_and_by_command_becomes_data(tmp_path: Path, monkeypatch
     assert "  surepath study import-log run.csv" in told.stdout
     study = Study.create(STEPS, "memory", epsilon=0.5, delta=0.1, sigma=2.0)
     past, _, _ = read_past(study.mdp, Path("run.csv").read_text(), "run.csv")
-    assert study.import_trials([(one.plan, one.rewards) for one in past]) == len(past)
+    assert study.import_trials([(one.path, one.rewards) for one in past]) == len(past)
     assert study.learner.visits.min() >= 2
 
 

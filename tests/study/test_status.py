@@ -78,14 +78,6 @@ def test_the_past_is_what_was_proven_at_the_time(noise: str) -> None:
     np.testing.assert_allclose([point[1] for point in points], gaps, rtol=1e-9)
 
 
-def test_the_last_point_is_what_is_proven_now_and_there_are_few() -> None:
-    study = Study.create(MDP.from_steps(STEPS), "memory", epsilon=0.01, delta=0.1, sigma=0.1)
-    gaps = played(study, 40)
-    points = gap_history(study, 10)
-    assert len(points) <= 11
-    assert points[-1][:3] == (40, gaps[-1], 0.01)
-
-
 # study.trials as a frame, study.status() and what a notebook shows ----------------------------------------------------
 
 COLUMNS = ["number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries", "baseline"]

@@ -16,8 +16,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
-from surepath.study.fold import Point
-from surepath.study.status import MOST_POINTS, points_of, thin
+from surepath.study.status import points_of
 from surepath.study.storage import Storage
 from surepath.study.telling import Result, UnknownTrialError
 from surepath.web import app, live, routes
@@ -172,18 +171,6 @@ def test_a_study_opened_from_its_snapshot_knows_its_past(tmp_path: Path) -> None
     again.sync()
     assert again._fold.saved == 130
     assert points_of(again._fold) == points
-
-
-def test_thinning_keeps_the_ends_and_the_shape() -> None:
-    points = [Point(i, 1.0 / i, 0.1, 0) for i in range(1, 50_001)]
-    kept = thin(points)
-    assert len(kept) <= MOST_POINTS
-    assert kept[0] == points[0]
-    assert kept[-1] == points[-1]
-    assert set(kept) <= set(points)
-    numbers = np.array([point[0] for point in kept])
-    assert np.diff(numbers).max() <= 50_000 / (MOST_POINTS // 2) * 1.1
-    assert np.diff(np.log(numbers[numbers > 100])).max() < 0.07
 
 
 def test_one_forecast_is_simulated_at_a_time(client: TestClient, storage: Storage, reader: Caller) -> None:

@@ -328,6 +328,8 @@ def _trial_facts(found: Any, number: int) -> dict[str, Any]:
 def _fact_in_words(key: str, value: Any) -> str:
     if key in TIME_KEYS:
         return moment(value)
+    if isinstance(value, list):
+        return ", ".join(map(shown, value))
     if isinstance(value, dict):
         if all(isinstance(item, list) for item in value.values()):
             return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())

@@ -33,7 +33,7 @@ from surepath.learners.base import Learner, build
 from surepath.model.mdp import MDP
 from surepath.model.paths import in_words, plan_in_words, step_names
 from surepath.study.rounds import StudyRounds
-from surepath.study.status import MOST_POINTS, gap_history
+from surepath.study.status import gap_history
 from surepath.study.study import Study
 from surepath.verify.file import checked_kind
 from surepath.verify.verify import facts_of
@@ -163,14 +163,14 @@ class GapCurve(NamedTuple):
     changed: BoolArray  # whether the plan is another than at the point before
 
 
-def gap_data(study: Study, most: int = MOST_POINTS) -> GapCurve:
-    """Return what a study had proven after each number of settled trials, at about `most` of them."""
+def gap_data(study: Study) -> GapCurve:
+    """Return what a study had proven over its settled trials."""
     if not isinstance(study, Study):
         raise SettingError(
             f"the gap over trials is read from the log of a study, not from a {type(study).__name__}: a learner or a "
             "certificate knows one moment only"
         )
-    points = gap_history(study, most)
+    points = gap_history(study)
     if not points:
         raise SettingError(f"study {study.name!r} has no settled trial yet")
     trials, gap, epsilon, plan = (np.array(column) for column in zip(*points))

@@ -41,7 +41,6 @@ class Forecast:
         played: In each of them, how many trials were simulated.
         gaps: In each world, the certified gap after `more` trials, or at the stop if that comes first.
         cut: Whether time ran out before all worlds were done.
-        wanted: How many worlds were asked for.
         price: What a trial has cost on average so far, as told or declared; None where nothing costs.
     """
 
@@ -53,7 +52,6 @@ class Forecast:
     played: tuple[int, ...]
     gaps: tuple[float, ...]
     cut: bool
-    wanted: int
     price: float | None = None
 
     def trials_left(self, share: float = MIDDLE) -> float:
@@ -89,7 +87,8 @@ class Forecast:
             return f"the study is done after {self.trials} trials: nothing more is needed"
         if not self.left:
             return "no forecast: no round is complete, or there was no time to simulate a single world"
-        words = [self._trials_in_words(), self._gap_in_words()]
+        words = [self._trials_in_words()]
+        words += [self._gap_in_words()] if self.trials_left(HIGH) > self.more else []
         said = f"simulated from what is known now, in {len(self.gaps)} worlds"
         return "; ".join(words) + f"; {said}" + (", some cut short for time" if self.cut else "")
 
@@ -258,7 +257,7 @@ def forecast(
     gap = proven_gap(learner)
     trials = int(learner.episodes)
     if learner.stopped:
-        return Forecast(True, trials, gap, more, (), (), (), False, draws)
+        return Forecast(True, trials, gap, more, (), (), (), False)
     end, budget = clock() + seconds, _trial_budget(learner)
     spent, settled = study.spent, study.evidence_trials
     price = spent / settled if spent is not None and settled else None
@@ -291,7 +290,7 @@ def forecast(
             break
     left, played = _to_the_end(runs, more, over, budget)
     cut = len(runs) < draws or len(left) < len(runs) or bool(np.isinf(left).any())
-    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, draws, price)
+    return Forecast(False, trials, gap, more, tuple(left), tuple(played), tuple(gaps), cut, price)
 
 
 def _to_the_end(

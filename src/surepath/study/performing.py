@@ -225,13 +225,13 @@ class Call:
 
     def _each(self, plan: Plan, cases: tuple[str, ...]) -> list[Callable[[], Awaitable[Performed]]]:
         """List the calls that make up a trial: one for each case, or one where there are none."""
-        return [functools.partial(self._once, plan, case) for case in ([(case,) for case in cases] or [()])]
+        return [functools.partial(self._once, plan, case) for case in cases or (None,)]
 
-    async def _once(self, plan: Plan, case: tuple[str, ...]) -> Performed:
+    async def _once(self, plan: Plan, case: str | None) -> Performed:
         """Call the function; a plain one never suspends this."""
         seen: list[Any] = []
         try:
-            answer = self.function(dict(plan), *case)
+            answer = self.function(dict(plan)) if case is None else self.function(dict(plan), case)
             if not self.is_async and (inspect.iscoroutine(answer) or inspect.isasyncgen(answer)):
                 return Performed((), wrong="the function returned a coroutine; pass the async function itself")
             if inspect.isasyncgen(answer):

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from surepath._checks import FloatArray, IntArray, whole
 from surepath.errors import StudyError
@@ -79,7 +79,7 @@ def pilot_paths(mdp: MDP, plays: int) -> IntArray:
         paths.append(path)
 
 
-def read_pilot(mdp: MDP, trials: Sequence[tuple[ArrayLike, ArrayLike]]) -> Pilot:
+def read_pilot(mdp: MDP, trials: Sequence[tuple[Any, Any]]) -> Pilot:
     """Estimate the noise from trials, (path, rewards) each in the order they were played; rewards may be a prefix."""
     scores: list[tuple[int, int, int, float]] = []  # stage, arc, trial, reward
     for i, (path, rewards) in enumerate(trials):

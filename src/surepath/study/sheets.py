@@ -24,7 +24,7 @@ from surepath.errors import RewardError, StorageError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.study.storage import PAGE, Reading, Writing
-from surepath.study.telling import Result, append, check_countable, past_result
+from surepath.study.telling import Result, check_countable, past_result
 from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow, case_text
 
 if TYPE_CHECKING:
@@ -362,7 +362,9 @@ def import_rows(
                 check_countable(log, study.mdp, row, study._rules)
             except RewardError as error:
                 raise RewardError(f"result {place}: {error}") from None
-        return append(log, rows)
+        first, now = log.last_number() + 1, log.now()
+        log.add_trials([row._replace(number=n, asked=now, told=now) for n, row in enumerate(rows, start=first)])
+        return len(rows)
 
     with study._lock:
         return study._write(do)

@@ -8,14 +8,11 @@ import shutil
 import sys
 import threading
 import time
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from surepath._checks import rounded_up
 from surepath._text import many, shown
@@ -285,25 +282,13 @@ class Status:
     def from_dict(cls, found: Mapping[str, Any], mdp: MDP, storage: str) -> Status:
         """Make a status of what `as_dict` returned, perhaps sent as JSON: null for infinity, names as text."""
         own = {name: found[name] for name in cls.__dataclass_fields__ if name != "storage"}
-        gap = own["certified_gap"]
-        return cls(
-            **{
-                **own,
-                "storage": storage,
-                "certified_gap": float("inf") if gap is None else float(gap),
-                "best_path": tuple(own["best_path"]),
-                "best_plan": mdp.plan(own["best_path"]),
-                **{
-                    name: tuple(
-                        RunningTrial(**{**one, "path": tuple(one["path"]), "plan": mdp.plan(one["path"])})
-                        for one in own[name]
-                    )
-                    for name in ("running", "overdue")
-                },
-                "workers": tuple(Worker(**one) for one in own["workers"]),
-                "findings": tuple(own["findings"]),
-            }
-        )
+        for name in ("running", "overdue"):
+            plans = [{"path": tuple(one["path"]), "plan": mdp.plan(one["path"])} for one in own[name]]
+            own[name] = tuple(RunningTrial(**{**one, **plan}) for one, plan in zip(own[name], plans))
+        own |= {"best_path": tuple(own["best_path"]), "best_plan": mdp.plan(own["best_path"])}
+        own |= {"workers": tuple(Worker(**one) for one in own["workers"]), "findings": tuple(own["findings"])}
+        own["certified_gap"] = math.inf if own["certified_gap"] is None else float(own["certified_gap"])
+        return cls(**own, storage=storage)
 
 
 def read_status(study: Study) -> Status:
@@ -416,35 +401,10 @@ def explain(study: Study) -> str:
 
 
 # Gap history ----------------------------------------------------------------------------------------------------------
-MOST_POINTS = 400
 
 
-def thin(points: list[Point], most: int = MOST_POINTS) -> list[Point]:
-    """Keep about `most` points: half of them evenly spread over the trials, half over their logarithm, and the last.
-
-    Example:
-        >>> len(thin([Point(i, 1.0 / i, 0.1, 0) for i in range(1, 100_000)])) <= 400
-        True
-    """
-    if len(points) <= most:
-        return points
-    numbers = [point[0] for point in points]
-    wanted = grid(numbers[-1], most)
-    kept = sorted({min(bisect_left(numbers, number), len(points) - 1) for number in wanted})
-    return [points[i] for i in kept]
-
-
-def grid(last: int, most: int = MOST_POINTS) -> list[int]:
-    """Return numbers of trials up to the last: all of them, or evenly and logarithmically spread ones."""
-    if last <= most:
-        return list(range(1, last + 1))
-    even = np.linspace(1, last, most // 2)
-    spread = np.geomspace(1, last, most // 2)
-    return sorted({int(number) for number in np.round(np.concatenate([even, spread]))})
-
-
-def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
-    """Return what was proven after each number of settled trials, thinned to about `most` points, and now.
+def gap_history(study: Study) -> list[Point]:
+    """Return what was proven after each of the first settled trials, then after one in a hundred, and now.
 
     Example:
         >>> from surepath import MDP
@@ -456,7 +416,7 @@ def gap_history(study: Study, most: int = MOST_POINTS) -> list[Point]:
     """
     study.sync()
     with study._lock:
-        return thin(points_of(study._fold), most)
+        return points_of(study._fold)
 
 
 def points_of(fold: Fold) -> list[Point]:

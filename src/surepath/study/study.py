@@ -393,30 +393,6 @@ class Study:
         told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
         return self.tell_many([telling.Result(trial_number(trial), rewards, **told)])[0]
 
-    def tell_and_ask(
-        self,
-        trial: Trial | int,
-        rewards: Any,
-        *,
-        cost: float | None = None,
-        tries: int = 1,
-        baseline: Any = None,
-        worker: str | None = None,
-        request: str | None = None,
-        budget: float | None = None,
-        attended: bool = False,
-    ) -> tuple[str, Trial | None]:
-        """Report a trial's rewards and ask for the next one, over HTTP in one request; see `tell` and `ask`.
-
-        Returns what `tell` returns and the next trial, None once the answer is proven.
-        """
-        with self._lock:
-            told = self.tell(trial, rewards, cost=cost, tries=tries, baseline=baseline)
-            try:
-                return told, self.ask(worker=worker, request=request, budget=budget, attended=attended)
-            except StoppedError:
-                return told, None
-
     def fail(
         self,
         trial: Trial | int,

@@ -69,7 +69,7 @@ def _log(name: str, row: type[Any], key: str = "number") -> Table:
     columns = []
     for field, kind in get_type_hints(row).items():
         kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
-        own = {"nullable": len(kinds) > 1, "primary_key": field == key, "autoincrement": False}
+        own: dict[str, Any] = {"nullable": len(kinds) > 1, "primary_key": field == key, "autoincrement": False}
         columns.append(Column(field, TYPES.get(kinds[0], Text), **own))
     return Table(name, metadata, Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True), *columns)
 

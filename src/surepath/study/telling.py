@@ -174,16 +174,11 @@ def settle(log: Writing, number: int, state: str, note: str = "") -> None:
 def renew(log: Writing, number: int, lease: float) -> float:
     """Extend a running trial's lease."""
     row = _row(log, number)
-    refuse_settled(row)
+    if row.state != RUNNING:
+        raise StudyError(f"trial {row.number} is {row.state}: only a running trial's lease can be renewed")
     until = log.now() + lease
     log.update_trial(row._replace(lease=until))
     return until
-
-
-def refuse_settled(row: TrialRow) -> None:
-    """Refuse to renew the lease of a trial that runs no more."""
-    if row.state != RUNNING:
-        raise StudyError(f"trial {row.number} is {row.state}: only a running trial's lease can be renewed")
 
 
 def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
@@ -199,15 +194,6 @@ def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
 def path_of(mdp: MDP, plan: Any) -> IntArray:
     """Return the arcs of a plan, given as {step: option} or as arcs."""
     return mdp.path(plan) if isinstance(plan, Mapping) else mdp.check_path(plan)
-
-
-def append(log: Writing, rows: Iterable[TrialRow]) -> int:
-    """Append settled trials at the end of the log; returns how many."""
-    now = log.now()
-    numbered = enumerate(rows, start=log.last_number() + 1)
-    new = [row._replace(number=number, asked=now, told=now) for number, row in numbered]
-    log.add_trials(new)
-    return len(new)
 
 
 def kept_text(value: object) -> str:

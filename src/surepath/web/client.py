@@ -250,7 +250,7 @@ class RemoteStudy:
         budget: float | None = None,
         attended: bool = False,
     ) -> tuple[str, Trial | None]:
-        """Report a trial's rewards and ask for the next one, in one request; see Study.tell_and_ask."""
+        """Report a trial's rewards and ask for the next one, None once the answer is proven, in one request."""
         who = self.worker if worker is None else worker
         ask = {"worker": who, "request": _key(request), "budget": budget, "attended": attended}
         body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "baseline": plain(baseline)}

@@ -28,7 +28,7 @@ from starlette.concurrency import run_in_threadpool
 from surepath._checks import plain
 from surepath._version import __version__
 from surepath.study.forecast import forecast as make_forecast
-from surepath.study.status import points_of, thin
+from surepath.study.status import points_of
 from surepath.study.study import Study, Wanted
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED, Trial
@@ -348,9 +348,9 @@ def show_graph(
 
 @reading.get("/gap")
 def gap(at: Chosen) -> Any:
-    """Return the proven gap over settled trials, thinned: [trials, gap or null, epsilon, number of the plan] each."""
+    """Return the proven gap over settled trials: [trials, gap or null, epsilon, number of the plan] each."""
     with at.synced() as still:
-        return {"points": list(map(drawn, thin(points_of(still._fold))))}
+        return {"points": list(map(drawn, points_of(still._fold)))}
 
 
 @reading.get("/trials")
