@@ -13,12 +13,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from tests.learners.rounds import worlds
 
 from benchmarks.record import record
-from surepath import Gaussian, Instance, Rounds, simulate
+from surepath import MDP, Challenger, Gaussian, Instance, Rounds, simulate
 from surepath._checks import FloatArray, IntArray
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import reality_of
@@ -300,6 +301,38 @@ def optuna() -> None:
         record(f"{name}: mean regret at equal budget", float(np.mean(regrets)))
 
 
+def middle() -> None:
+    """Print trials with a score for every step, for every second one, and one at the end; effects add up."""
+    steps = {f"step {i}": [f"{i}{option}" for option in "abc"] for i in range(1, 7)}
+    ways: list[tuple[str, dict[str, Any], Any]] = [
+        ("every step", {}, Challenger),
+        ("steps 2, 4 and 6", {"scores": ["step 2", "step 4", "step 6"]}, Challenger),
+        ("the end", {"scores": "end"}, Challenger),
+        ("the end, effects add up", {"scores": "end", "structure": "additive"}, Rounds),
+    ]
+    for name, own, learner_of in ways:
+        needed = []
+        for seed in range(INSTANCES if name != "the end" else 3):
+            rng = np.random.default_rng(seed)
+            effect = {option: rng.random() for options in steps.values() for option in options}
+            mdp = MDP.from_steps(steps, depends="none", **own)
+            ends = [*mdp.score_stages]
+            widths = np.diff([-1, *ends]) if mdp.plans is None and len(ends) > 1 else np.array([len(steps)])
+            independent = {"dependence": "independent"} if learner_of is Challenger else {}
+            learner = learner_of(mdp, 0.4, 0.1, sigma=0.2 * np.sqrt(widths.max()), **independent)
+            trials = 0
+            while not learner.stopped:
+                for path in np.atleast_2d(learner.ask()):
+                    plan = list(mdp.plan(path).values())
+                    parts = np.split([effect[str(one)] for one in plan], np.cumsum(widths)[:-1])
+                    scores = [part.sum() + 0.2 * np.sqrt(len(part)) * rng.standard_normal() for part in parts]
+                    learner.tell(path, scores)
+                    trials += 1
+            needed.append(float(trials))
+        print(f"{name:24} {np.median(needed):8,.0f}  ({len(needed)} worlds)", flush=True)
+        record(f"6 steps of 3 options, scored at {name}: trials", float(np.median(needed)))
+
+
 def seconds() -> None:
     """Print the computing time of 12 steps x 10 options, 10^12 plans."""
     run = np.array([1.0])
@@ -320,6 +353,7 @@ PARTS: dict[str, Callable[[], None]] = {
     "errors": errors,
     "answers": answers,
     "optuna": optuna,
+    "middle": middle,
     "seconds": seconds,
 }
 

@@ -133,7 +133,7 @@ class Tally:
 
     def as_tree(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return {**self.__dict__, "_cost": None, "unreported": sorted(self.unreported)}
+        return {**deepcopy(self.__dict__), "_cost": None, "unreported": sorted(self.unreported)}
 
     def load(self, tree: dict[str, Any]) -> None:
         """Load what `as_tree` returned, perhaps through JSON."""
