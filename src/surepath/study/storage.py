@@ -387,7 +387,7 @@ class Reading:
     def tightened(self) -> list[float]:
         """List the smaller epsilons that were decided on."""
         rows = self.run(sql.TIGHTENED) if self._actions else ()
-        return [_read("action", number, lambda text: float(json.loads(text)), text) for number, text in rows]
+        return [_read("action", row, actions, _epsilon, row.content) for row in rows]
 
     def queue(self, limit: int) -> list[QueueRow]:
         """List the waiting plans, those to be assigned first at the front."""
@@ -540,6 +540,13 @@ def _list(text: str, kind: Any) -> tuple[Any, ...]:
     if not isinstance(values, list) or any(not isinstance(x, kind) or isinstance(x, bool) for x in values):
         raise ValueError(f"{shortened(text)} is not a list of {'texts' if kind is str else 'numbers'}")
     return tuple(values)
+
+
+def _epsilon(text: str) -> float:
+    value = json.loads(text)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"{shortened(text)} is not an epsilon")
+    return float(value)
 
 
 def _written(row: TrialRow) -> dict[str, Any]:
