@@ -15,12 +15,14 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from surepath import MDP, Study
 from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study.performing import Call, Cost, RayExecutor, Retry
 from surepath.study.runner import Command
+from surepath.study.trial import Trial
 from tests.cli.shell import SOURCE
 from tests.study.worlds import BEST, NEVER, SCORE, new_study, rows, scores, states
 
@@ -254,7 +256,8 @@ def test_a_batch_fails_where_one_of_its_cases_does() -> None:
             raise ValueError("bad ticket")
         yield 1.0
 
-    done = Call(function, 2)({"a": "x"}, ("1", "2", "3"))
+    trial = Trial(1, {"a": "x"}, np.zeros(1, dtype=np.int64), 0.0, "asked", "me", ("1", "2", "3"))
+    done = Call(function, 2)(trial)
     assert (done.note, len(done.parts)) == ("ValueError: bad ticket", 3)
     study = new_study(epsilon=NEVER, cases=["2"], cases_per_trial=2)
     study.optimize(function, n_trials=1)

@@ -20,7 +20,7 @@ from surepath.errors import BudgetError, RewardError, SettingError, StudyError, 
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.study.rounds import StudyRounds, learner_of
-from surepath.study.storage import PAGE, Reading, Writing, array_bytes, decode_tree, encode_tree, missing_row
+from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
 from surepath.study.trial import (
     CANCELLED,
     COMPLETE,
@@ -180,7 +180,7 @@ _ALL = 2**31
 SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
-SNAPSHOT_BYTES = 500  # and as many more for each trial that it saves from being folded again
+SNAPSHOT_BYTES = 200  # and as many more for each trial that it saves from being folded again
 
 
 class Point(NamedTuple):
@@ -440,22 +440,19 @@ class Fold:
 
     # Snapshots ---------------------------------------------------------------------------------------------------
 
-    def _tree(self) -> dict[str, Any]:
-        return {
+    def snapshot(self) -> SnapshotRow:
+        """Return the state as bytes, and count it as saved."""
+        self.mark_saved(self.prefix)
+        tree = {
             "of": self._origin(self.prefix, self.actions),
             "read": [self.change, self.stamp],
             "learner": self.learner.snapshot(),
             "tally": self.tally.as_tree(),
             "digest": self.digest,
             "proof": self.proof,
-            "trace": [list(point) for point in self.trace],
+            "trace": self.trace,
         }
-
-    def snapshot(self) -> SnapshotRow:
-        """Return the state as bytes, and count it as saved."""
-        row = SnapshotRow(self.prefix, self.actions, encode_tree(self._tree()))
-        self.mark_saved(self.prefix)
-        return row
+        return SnapshotRow(self.prefix, self.actions, encode_tree(tree))
 
     def save(self, log: Writing) -> None:
         """Save a snapshot now and then, so that opening the study is quick; none that is large beside the log."""
@@ -464,10 +461,10 @@ class Fold:
         kept = log.snapshot_prefix()  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
             self.mark_saved(kept)
-        elif array_bytes(self._tree()) > SMALL_SNAPSHOT + SNAPSHOT_BYTES * self.prefix:
-            self.mark_saved(self.prefix)
-        else:
-            log.save_snapshot(self.snapshot())
+            return
+        row = self.snapshot()
+        if len(row.content) <= SMALL_SNAPSHOT + SNAPSHOT_BYTES * self.prefix:
+            log.save_snapshot(row)
 
     def mark_saved(self, prefix: int) -> None:
         """Record that a snapshot of this many trials is kept."""

@@ -212,20 +212,24 @@ class Call:
         """Return whether it runs in an event loop."""
         return _is(self.function, inspect.iscoroutinefunction) or _is(self.function, inspect.isasyncgenfunction)
 
-    def __call__(self, plan: Plan, cases: tuple[str, ...] = ()) -> Performed:
+    def __call__(self, trial: Trial) -> Performed:
         """Perform a trial here; what the function raises makes it a failed one."""
         if self.is_async:
-            return asyncio.run(self.later(plan, cases))
-        return _together([attempt_here(once, self.retry) for once in self._each(plan, cases)])
+            return asyncio.run(self.later(trial))
+        return _together([attempt_here(once, self.retry) for once in self._each(trial)])
 
-    async def later(self, plan: Plan, cases: tuple[str, ...] = ()) -> Performed:
+    async def later(self, trial: Trial) -> Performed:
         """Perform a trial in the running event loop, its cases at the same time."""
-        tries = (attempt(once, self.retry, asyncio.sleep) for once in self._each(plan, cases))
-        return _together(await asyncio.gather(*tries))
+        return _together(
+            await asyncio.gather(*(attempt(once, self.retry, asyncio.sleep) for once in self._each(trial)))
+        )
 
-    def _each(self, plan: Plan, cases: tuple[str, ...]) -> list[Callable[[], Awaitable[Performed]]]:
+    def end(self) -> None:
+        """Leave what runs: nobody can stop a function of Python."""
+
+    def _each(self, trial: Trial) -> list[Callable[[], Awaitable[Performed]]]:
         """List the calls that make up a trial: one for each case, or one where there are none."""
-        return [functools.partial(self._once, plan, case) for case in cases or (None,)]
+        return [functools.partial(self._once, trial.plan, case) for case in trial.cases or (None,)]
 
     async def _once(self, plan: Plan, case: str | None) -> Performed:
         """Call the function; a plain one never suspends this."""
@@ -281,20 +285,6 @@ def _together(parts: list[Performed]) -> Performed:
     return bad._replace(rewards=(), parts=tuple(parts), cost=cost, tries=tries)
 
 
-class Here:
-    """Performs trials in the thread that asks for it."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-
-    def __call__(self, trial: Trial) -> Performed:
-        """Perform a trial."""
-        return self._call(trial.plan, trial.cases)
-
-    def end(self) -> None:
-        """Leave what runs: nobody can stop a function of Python."""
-
-
 class Loop:
     """An event loop in a thread of its own, in which coroutines of all workers run."""
 
@@ -305,7 +295,7 @@ class Loop:
 
     def __call__(self, trial: Trial) -> Performed:
         """Perform a trial in the loop and wait for it."""
-        return asyncio.run_coroutine_threadsafe(self._call.later(trial.plan, trial.cases), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._call.later(trial), self._loop).result()
 
     def end(self) -> None:
         """Cancel what still runs, let it end, and end the loop."""
@@ -334,7 +324,7 @@ class Away:
     def __call__(self, trial: Trial) -> Performed:
         """Perform a trial wherever the executor does, and wait for it."""
         try:
-            future = self._executor.submit(_away, self._call, trial.plan, trial.cases)
+            future = self._executor.submit(_away, self._call, trial)
             self._futures.add(future)
             done = future.result()
         except Exception as error:  # what the function raises comes back as a failed trial: this is the executor's own
@@ -348,14 +338,14 @@ class Away:
             future.cancel()
 
 
-def performer(call: Call, executor: Executor | None = None) -> Here | Loop | Away:
+def performer(call: Call, executor: Executor | None = None) -> Call | Loop | Away:
     """Return what performs trials by a function; `end()` it when all are done, or to stop what can be stopped."""
-    return Away(call, executor) if executor is not None else Loop(call) if call.is_async else Here(call)
+    return Away(call, executor) if executor is not None else Loop(call) if call.is_async else call
 
 
-def _away(call: Call, plan: Plan, cases: tuple[str, ...]) -> Performed:
+def _away(call: Call, trial: Trial) -> Performed:
     """Perform a trial; exceptions are kept as words, since not all of them can be sent."""
-    done = call(plan, cases)
+    done = call(trial)
     return done._replace(error=None, parts=tuple(part._replace(error=None) for part in done.parts))
 
 

@@ -607,11 +607,3 @@ def decode_tree(content: bytes) -> Any:
         return np.frombuffer(base64.b64decode(data), dtype=kind).reshape(shape).copy()
 
     return json.loads(zlib.decompress(content), object_hook=rich)
-
-
-def array_bytes(tree: Any) -> int:
-    """Return how many bytes the arrays of a tree take."""
-    if isinstance(tree, np.ndarray):
-        return int(tree.nbytes)
-    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, (list, tuple)) else ()
-    return sum(map(array_bytes, parts))
