@@ -15,6 +15,7 @@ from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.study.certificate import verify
 from surepath.study.sheets import import_past, random_wells, read_past, read_sheet, read_table, sheet_text
 from surepath.study.storage import Storage
+from tests.study.conftest import Clock
 from tests.study.worlds import STEPS, new_study
 
 HEAD = "number,plan.model,plan.prompt,score.model,score.prompt\n"
@@ -178,11 +179,9 @@ def test_known_scores_are_filled_in() -> None:
     assert study._read(lambda log: log.trial(at)).rewards == (0.5, 0.7)  # type: ignore[union-attr]
 
 
-def test_a_late_sheet_is_kept() -> None:
-    study, text = asked(1, lease=0.01)
-    import time
-
-    time.sleep(0.05)
+def test_a_late_sheet_is_kept(clock: Clock) -> None:
+    study, text = asked(1, storage=Storage("memory", clock), lease=10)
+    clock.time += 11
     study.sync()
     assert states(study) == ["expired"]
     filled = text.replace(",,", ",0.5,0.5")
