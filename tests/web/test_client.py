@@ -164,7 +164,7 @@ def test_errors_come_out_as_those_of_study(site: Site) -> None:
     with pytest.raises(RewardError):
         study.tell(second, [float("nan"), 0.0, 0.0])
     for bad in ("123", [0.1, "0.2", 0.3], {"chunk": "high"}, [[0.1], [0.2, 0.3]]):
-        with pytest.raises(RewardError, match="rewards must be numbers"):
+        with pytest.raises(RewardError, match="scores must be numbers"):
             study.tell(second, bad)
     with pytest.raises(SettingError, match="request"):
         study.ask(request="a\nb")

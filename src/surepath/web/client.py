@@ -518,4 +518,4 @@ def _rewards(rewards: Any) -> Any:
             return {str(step): float(read_numbers(reward, booleans=True)) for step, reward in rewards.items()}
         return np.atleast_1d(read_numbers(rewards, booleans=True)).tolist()
     except (ValueError, TypeError):
-        raise RewardError(f"rewards must be numbers, not {shortened(rewards)}") from None
+        raise RewardError(f"scores must be numbers, not {shortened(rewards)}") from None
