@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from tests.learners.challenger.test_shared_luck import lines
 
 from benchmarks.record import record
 from surepath import MDP, Bernoulli, Challenger, Design, Gaussian, Instance, Shared, families, simulate, theory
@@ -154,6 +155,21 @@ def price_table(instances: int, runs: int) -> None:
         record(f"trials under any dependence over independent ones, {name}", ratio, "x", "2.4")
 
 
+def totals_table(runs: int) -> None:
+    """Print the trials on four lines of 20 steps with independent noise, without and with a sigma of totals."""
+    shared = lines(20, "comonotone")[0]
+    instance = Instance(shared.mdp, Gaussian(shared.means, 0.5))
+    print("\nfour lines of 20 steps that share none, gap 1, sigma 0.5, epsilon 0, delta = 0.1")
+    for name, more in {
+        "independent": {"dependence": "independent"},
+        "any": {"dependence": "any"},
+        "any, total_sigma 2.24": {"dependence": "any", "total_sigma": 0.5 * 20**0.5},
+    }.items():
+        trials, _ = mean_trials({"name": "Challenger", **more}, instance, 0.0, 0.1, runs)
+        print(f"  {name:<38}{trials:>9,.0f}", flush=True)
+        record(f"trials on four lines of 20 steps, {name}", trials)
+
+
 def limit_table(instances: int, runs: int) -> None:
     """Print the ratio of Challenger to the limit at epsilon = 0, by delta."""
     print(f"\nepsilon = 0 on S=A=2 H=3{'delta':>12}{'Challenger':>12}{'limit':>9}{'ratio':>8}{'worst':>8}{'target':>8}")
@@ -232,6 +248,7 @@ def main(arguments: list[str] | None = None) -> None:
     begun = time.monotonic()
     print(f"{instances} instances a family, {runs} runs of Challenger and {other_runs} of the others each")
     price_table(5 if quick else 20, min(runs, 4))
+    totals_table(10)
     if "--prices" in (arguments or []):
         return
     family_table(instances, runs, other_runs)
