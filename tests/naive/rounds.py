@@ -107,15 +107,22 @@ def excursions(mdp: MDP, p: Sequence[int], q: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def ridge_predictions(paths: np.ndarray, scores: np.ndarray, n_arcs: int, penalty: float) -> np.ndarray:
-    """Each score in [0, 1] predicted from those before it alone, by a regression made anew every time."""
+def predictions(paths: np.ndarray, scores: np.ndarray, n_arcs: int) -> np.ndarray:
+    """Each score in [0, 1] predicted from those before it alone, by regressions made anew every time, or their mean.
+
+    The one is taken whose squared error has been least so far.
+    """
     x = np.array([[*np.bincount(path, minlength=n_arcs), 1.0] for path in paths])
-    ridge = np.diag([*np.full(n_arcs, penalty), 0.1])
-    guesses = []
+    error, chosen = np.zeros(5), []
     for t in range(len(paths)):
-        before = x[:t]
-        guesses.append(0.5 + x[t] @ np.linalg.solve(before.T @ before + ridge, before.T @ (scores[:t] - 0.5)))
-    return np.array(guesses)
+        before, seen = x[:t], scores[:t]
+        guesses = [seen.mean() if t else 0.5]
+        for penalty in (0.3, 3.0, 30.0, 300.0):
+            ridge = np.diag([*np.full(n_arcs, penalty), 0.1])
+            guesses.append(0.5 + x[t] @ np.linalg.solve(before.T @ before + ridge, before.T @ (seen - 0.5)))
+        chosen.append(guesses[int(np.argmin(error))])
+        error += (np.clip(guesses, 0, 1) - scores[t]) ** 2
+    return np.array(chosen)
 
 
 def betting_bound(
@@ -133,7 +140,7 @@ def betting_bound(
         inverse = np.linalg.pinv(x.T @ x, rcond=1e-12)
         g = x @ inverse @ z
         reach = np.full(len(g), 0.8) if j == 0 else np.where(g > 0, 1 - guess, guess)
-        a = 1 / max((np.abs(g) * reach).max(), 0.35 * float(g @ g))
+        a = 1 / max((np.abs(g) * reach).max(), 0.2 * float(g @ g))
         total += a
         weighed += a * float(g @ scores)
         bets.append(a * g * (scores - guess))

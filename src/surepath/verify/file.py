@@ -276,8 +276,9 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
 def _of_rounds(content: Mapping[str, Any], mdp: MDP, left_out: int) -> list[str]:
     """List what must hold where scores cover several steps."""
     state = " in the state that its earlier choices make" if mdp.n_nodes > mdp.horizon else ""
+    own = ", earlier scores of its trial included" if len(mdp.score_stages) > 1 else ""
     noise = {
-        "sigma": f"Given all before it, the noise of a score is sub-Gaussian with sigma "
+        "sigma": f"Given all before it{own}, the noise of a score is sub-Gaussian with sigma "
         f"{content['settings'].get('sigma')}, for whole plans.",
         "range": "Every score lies within the declared range, and nothing else is assumed of its noise.",
         "gaussian": "The noise of every score is Gaussian, independent, with one standard deviation, whatever it is. "

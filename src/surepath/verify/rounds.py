@@ -79,19 +79,16 @@ def h_inverse(y: FloatArray) -> FloatArray:
 
 def refusal(settings: Mapping[str, Any]) -> str | None:
     """Say what makes the numbers of a bound no bound at all, or None."""
-    bound = settings["bound"]
-    kind = "tilts" if settings["noise"] == "range" else "trials"
-    numbers = [*bound[kind], *bound["weights"], bound["rho"], float(bound.get("additive_trials", 1.0))]
-    total = sum(bound["weights"]) + float(bound.get("additive_weight", 0.0))
-    if (
-        not all(isinstance(number, (int, float)) and 0 < number < np.inf for number in numbers)
-        or not total <= 1 + 1e-12
-    ):
+    bound, noise = settings["bound"], settings["noise"]
+    if bound["prior"] not in ("detour", "excursion") or noise not in ("sigma", "range", "gaussian"):
+        return f"this version cannot check the prior {bound['prior']} with noise {noise}"
+    entries, weights = bound["tilts" if noise == "range" else "trials"], bound["weights"]
+    numbers = [*entries, *weights, bound["rho"], float(bound.get("additive_trials", 1.0))]
+    total = sum(weights) + float(bound.get("additive_weight", 0.0))
+    if not all(isinstance(x, (int, float)) and 0 < x < np.inf for x in numbers) or not total <= 1 + 1e-12:
         return "the numbers of the bound must be above 0, and its weights sum to 1 at most"
-    if len(bound[kind]) != len(bound["weights"]) or not bound["rho"] < 1 or (kind == "tilts" and max(bound[kind]) >= 1):
+    if len(entries) != len(weights) or not bound["rho"] < 1 or (noise == "range" and max(entries) >= 1):
         return "rho and tilts lie below 1, and every entry of the bound has a weight"
-    if bound["prior"] not in ("detour", "excursion") or settings["noise"] not in ("sigma", "range", "gaussian"):
-        return f"this version cannot check the prior {bound['prior']} with noise {settings['noise']}"
     return None
 
 
@@ -164,12 +161,9 @@ class PlainRounds:
 
     def _units(self) -> FloatArray:
         """Return what the scores of each block are divided by: sigma, the width of their range, or 1."""
-        if self.noise == "gaussian":
-            return np.ones(len(self.scored))
         if self.noise == "range":
             return np.asarray(self.limits[:, 1] - self.limits[:, 0])
-        sigma = np.broadcast_to(np.asarray(self.settings["sigma"], dtype=np.float64), (len(self.scored),))
-        return np.array(sigma)
+        return np.full(len(self.scored), 1.0 if self.noise == "gaussian" else self.settings["sigma"], dtype=np.float64)
 
     @cached_property
     def limits(self) -> FloatArray:
@@ -429,8 +423,8 @@ class PlainRounds:
 # Where only the range is known ----------------------------------------------------------------------------------------
 
 PENALTIES, FREE = (0.3, 3.0, 30.0, 300.0), 0.1  # of the predictions' regressions, on arcs and on what is common to all
-CLIP, PART = 0.2, 0.35  # distance of first predictions from the ends of the range; of tau in the weight of a round
-STEPS = 150  # of predictions in the first round
+CLIP, PART = 0.2, 0.2  # distance of first predictions from the ends of the range; of tau in the weight of a round
+ONE_BY_ONE = 60_000  # scores times arcs up to which the first round is predicted score by score
 
 
 class Plays(NamedTuple):
@@ -459,7 +453,9 @@ class Range:
         for number, done in enumerate(of.rounds):
             x, y = self._features(done.paths), (done.scores - of.limits[:, 0]) / of.unit
             n, chosen = len(y), np.zeros_like(y)
-            step = 1 + n // STEPS if number == 0 else n  # later rounds are predicted from the rounds before
+            step = (
+                1 + n * of.mdp.n_arcs // ONE_BY_ONE if number == 0 else n
+            )  # later rounds are predicted from the rounds before
             own = error.copy()
             for begin in range(0, n, step):
                 part = slice(begin, begin + step)

@@ -94,16 +94,16 @@ def test_what_would_break_the_proof_is_refused() -> None:
         Rounds(plain.with_costs([1, 0, 0, 0], 1.0), 0.1, 0.1, 1.0)
     bound = Rounds(plain, 0.1, 0.1, 1.0).bound
     for change, message in (
-        ({"prior": "none"}, 'the prior of a bound is "detour" or "excursion", not \'none\''),
-        ({"rho": 1.0}, "rho must lie strictly between 0 and 1, not 1"),
-        ({"weights": [0.9, 0.9, 0.9]}, "weights of sum at most 1"),
+        ({"prior": "none"}, 'a bound has the prior "detour" or "excursion", rho between 0 and 1'),
+        ({"rho": 1.0}, "rho between 0 and 1"),
+        ({"weights": [0.9, 0.9, 0.9]}, "as many weights, of sum at most 1"),
         ({"trials": 3}, "the trials of a bound are a list of numbers above 0, not 3"),
         ({"more": 3}, "bound must be a dict with exactly the keys prior, rho, trials, weights"),
     ):
         with pytest.raises(SettingError, match=message):
             Rounds(plain, 0.1, 0.1, 1.0, bound={**bound, **change})
     learned = Rounds(plain, 0.1, 0.1, reward_range=(0, 1)).bound
-    with pytest.raises(SettingError, match=r"the tilts of a bound lie below 1, not 1.5"):
+    with pytest.raises(SettingError, match=r"\(tilts below 1\)"):
         Rounds(plain, 0.1, 0.1, reward_range=(0, 1), bound={**learned, "tilts": [1.5, *learned["tilts"][1:]]})
     with pytest.raises(SettingError, match=r"a snapshot of Rounds is a dict made by learner.snapshot\(\)"):
         learner.restore({})
@@ -155,11 +155,7 @@ def test_simulated_runs_are_those_of_ask_and_tell_and_know_the_noise_of_sums() -
     assert simulate(build(found.settings["learner"], instance.mdp), instance, 3, 5).tau.tolist() == found.tau.tolist()
 
 
-def test_far_fewer_trials_than_one_option_per_plan_and_more_plans_than_can_be_listed() -> None:
-    instance = worlds.free(4, 3, 2, 0.5)
-    ours = simulate({"name": "Rounds", "epsilon": 0.3, "delta": 0.1}, instance, 4, 1)
-    theirs = simulate({"name": "WholePlan", "epsilon": 0.3, "delta": 0.1}, instance, 4, 1)
-    assert 2 * ours.mean_tau() < theirs.mean_tau()
+def test_more_plans_than_can_be_listed() -> None:
     large = worlds.free(12, 10, 0, 0.5)
     learner = Rounds(large.mdp, 1.0, 0.1, 0.5)
     worlds.play(learner, large.means, lambda value, rng: value + 0.5 * rng.normal(size=len(value)), 0, 4_000)

@@ -101,8 +101,13 @@ class InSample(Bets):
 def pair_violated(
     bets: type[Bets], law: Scores, deltas: list[float], size: int, rounds: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Whether the bound of one pair, gap 0.02, is ever below it in this many rounds, for each delta."""
-    learner = Rounds(MDP.from_arrays([[[0, 0]]]), 0.1, 0.1, reward_range=(0, 1))
+    """Whether the bound of one pair, gap 0.02, is ever below it in this many rounds, for each delta.
+
+    It has one tilt alone, so that nothing is lost to a mixture and mutants show.
+    """
+    mdp = MDP.from_arrays([[[0, 0]]])
+    bound = {**Rounds(mdp, 0.1, 0.1, reward_range=(0, 1)).bound, "tilts": [0.95], "weights": [1.0]}
+    learner = Rounds(mdp, 0.1, 0.1, reward_range=(0, 1), bound=bound)
     evidence, effect = bets(learner._blocks, learner.bound, 0.1), np.array([0.78, 0.8])
     paths = (1 - np.arange(size) % 2)[:, None]
     hit = np.zeros(len(deltas), dtype=bool)
@@ -116,36 +121,40 @@ def pair_violated(
     return hit
 
 
-def union_violated(delta: float, options: int, rounds: int, rng: np.random.Generator, mutant: str = "") -> bool:
-    """Whether the best of many options that tie is ever proven worse than another; sigma is known.
+def union_violated(
+    deltas: list[float], options: int, rounds: int, rng: np.random.Generator, mutant: str = ""
+) -> np.ndarray:
+    """Whether the best of many options that tie is ever proven worse than another, for each delta; sigma is known.
 
     Mutants: "prior" does not pay for the number of options, "mixture" not 1/2 log(1 + I/c), and "pooled" looks at all
     rounds together after each, as if at the only one.
     """
-    learner = Rounds(MDP.from_arrays(np.zeros((1, 1, options), dtype=int)), 0.1, delta, 1.0)
-    prior, weights = learner._prior, np.array(learner.bound["weights"])
+    learner = Rounds(MDP.from_arrays(np.zeros((1, 1, options), dtype=int)), 0.1, 0.1, 1.0)
+    prior, trials = learner._prior, np.array(learner.bound["trials"])
     if mutant == "prior":
         prior = prior._replace(leave=0 * prior.leave, fixed=0.0)
-    entries = Entries(learner._scale, np.array(learner.bound["trials"]), np.log(1 / (delta * weights)), np.zeros(0))
+    costs = -np.log(np.array(deltas)[:, None] * learner.bound["weights"])
     fits: list[Fit] = []
-    information = 0.0
+    information, hit = 0.0, np.zeros(len(deltas), dtype=bool)
+    best, others = np.zeros(1, dtype=np.int64), np.arange(1, options)[:, None]
     for _ in range(rounds):
         plays = 3 + int(0.15 * 2 * information)  # a round grows with all before it
         paths = np.repeat(np.arange(options), plays)[:, None]
         done = Round(paths, rng.normal(size=(len(paths), 1)), np.ones(options, dtype=bool))
         information += plays / 2
         fits.append(fit_round(learner._blocks, done))
-        if mutant in ("mixture", "pooled"):
-            lead = np.average([fit.effect[0] - fit.effect[1:] for fit in fits], axis=0, weights=[f.n for f in fits])
-            price = float(prior.leave[0] + prior.fixed)
-            c = entries.trials / (2 * options)
-            width = np.sqrt(information + c) / information * [h_inverse(y) for y in entries.cost + price]
-            pooled = norm.isf(delta / (options - 1)) / np.sqrt(information)
-            if (lead + (width.min() if mutant == "mixture" else pooled) < 0).any():
-                return True
-            continue
         seen = evidence_of(fits)
-        for p in range(1, options):
-            if pair_bounds(learner._blocks, prior, entries, seen, np.array([p]), np.array([[0]]), 0)[1][0] < 0:
-                return True
-    return False
+        for i, (delta, cost) in enumerate(zip(deltas, costs)):
+            if mutant in ("mixture", "pooled"):
+                lead = np.average([fit.effect[0] - fit.effect[1:] for fit in fits], axis=0, weights=[f.n for f in fits])
+                c = trials / (2 * options)
+                factor = [h_inverse(y) for y in cost + prior.leave[0] + prior.fixed]
+                width = (np.sqrt(information + c) / information * factor).min()
+                if mutant == "pooled":
+                    width = norm.isf(delta / (options - 1)) / np.sqrt(information)
+            else:  # what another pays against the best is what the best pays against it
+                entries = Entries(learner._scale, trials, cost, np.zeros(0))
+                lead, bound = pair_bounds(learner._blocks, prior, entries, seen, best, others, 0)
+                lead, width = -lead, bound - lead
+            hit[i] |= bool((lead + width < 0).any())
+    return hit

@@ -8,7 +8,7 @@ C = sum a_j, D = sum a_j z^T theta_j / C, kappa(x) = -log(1 - x) - x and tilts l
 
 holds as the bound of `bound.py` does, for any law of scores in the range, if l a_j |g| c <= 1 for the reach c of every
 score: how far above its prediction it can be where g > 0, or below where g < 0. So tilts are below 1, and a_j = 1 /
-max(max |g| c, 0.35 tau_j / R), R the widest range. K is bounded by sums of powers of r over the plays of each plan
+max(max |g| c, 0.2 tau_j / R), R the widest range. K is bounded by sums of powers of r over the plays of each plan
 (docs, "End scores").
 """
 
@@ -28,8 +28,8 @@ from surepath.learners.rounds.fit import Blocks, Fit, Round
 PENALTIES = (0.3, 3.0, 30.0, 300.0)  # on arcs
 FREE = 0.1  # on what is common to all scores
 CLIP = 0.2  # in the first round predictions stay this far from the ends of the range
-PART = 0.35  # of tau in a round's weight
-STEPS = 150  # of predictions in the first round
+PART = 0.2  # of tau in a round's weight
+ONE_BY_ONE = 60_000  # scores times arcs up to which the first round is predicted score by score
 
 
 class Rows(NamedTuple):
@@ -151,11 +151,8 @@ class Bets:
 
     def guess(self, done: Round, fit: Fit) -> FloatArray:
         """Predict the scores of a round from what precedes each, float [n, B], and learn from them."""
-        start = not self.parts
-        guess = self.predictor.in_order(done) if start else self.predictor.frozen(done.paths)
-        self.predictor.learn(done, guess)
-        edge = CLIP if start else 0.0
-        return np.asarray(np.clip(guess[self.predictor.model(start)], edge, 1 - edge))
+        guess, edge = self.predictor.play(done, in_order=not self.parts), 0.0 if self.parts else CLIP
+        return np.asarray(np.clip(guess, edge, 1 - edge))
 
     def _rows(self, done: Round, fit: Fit, guess: FloatArray, start: bool) -> Rows:
         plans, which = np.unique(done.paths, axis=0, return_inverse=True)
@@ -179,18 +176,9 @@ class Bets:
         up, down = np.full(size, 1 - CLIP), np.full(size, 1 - CLIP)
         if not start:
             up[at], down[at] = 1 - guess.ravel(), guess.ravel()
-        return Rows(
-            np.zeros(0, dtype=np.int64),
-            np.ascontiguousarray(weight.reshape(size, -1).T),
-            summed(np.ones_like(r)),
-            summed(r**2),
-            summed(r**3),
-            summed(r**4),
-            high,
-            low,
-            up,
-            down,
-        )
+        g = np.ascontiguousarray(weight.reshape(size, -1).T)
+        number, square, cube, fourth = (summed(r**k) for k in (0, 2, 3, 4))
+        return Rows(np.zeros(0, dtype=np.int64), g, number, square, cube, fourth, high, low, up, down)
 
     def weights_of(self, z: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
         """Return the weight a_j of a round for differences z, and the sum of its scores' absolute weights."""
@@ -219,70 +207,35 @@ class Predictor:
     """
 
     def __init__(self, blocks: Blocks) -> None:
-        self.blocks = blocks
-        self.arcs = len(blocks.graph.target)
-        size = self.arcs + len(blocks.unit)
-        self.matrix, self.product = np.zeros((size, size)), np.zeros(size)
-        self.total, self.count = np.zeros(len(blocks.unit)), 0
+        self.blocks, self.arcs, count = blocks, len(blocks.graph.target), len(blocks.unit)
+        self.matrix, self.product = np.zeros((self.arcs + count,) * 2), np.zeros(self.arcs + count)
+        self.total, self.count = np.zeros(count), 0
         self.error = np.zeros(1 + len(PENALTIES))  # that of the mean first
 
-    def _features(self, paths: IntArray) -> FloatArray:
-        """Return the rows of paths, float [n, B, K]: arcs of the block and its constant."""
-        n, horizon = paths.shape
-        rows = np.zeros((n, len(self.blocks.unit), len(self.product)))
+    def play(self, done: Round, in_order: bool) -> FloatArray:
+        """Predict the scores of a round by the best model so far, float [n, B], and learn them.
+
+        Each is predicted from those asked before it, many from those before them all; else from the rounds before.
+        """
+        (n, horizon), blocks = done.paths.shape, self.blocks
+        x = np.zeros((n, len(blocks.unit), len(self.product)))  # arcs of the block, and its constant
         for h in range(horizon):
-            rows[np.arange(n), self.blocks.of[h], paths[:, h]] = 1.0
-        for b in range(len(self.blocks.unit)):
-            rows[:, b, self.arcs + b] = 1.0
-        return rows
+            x[np.arange(n), blocks.of[h], done.paths[:, h]] = 1.0
+        x[:, :, self.arcs :] = np.eye(len(blocks.unit))
+        step = 1 + n * self.arcs // ONE_BY_ONE if in_order else n
+        return np.concatenate([self._next(x[i : i + step], done.scores[i : i + step]) for i in range(0, n, step)])
 
-    def _penalty(self, size: float) -> FloatArray:
-        return np.concatenate([np.full(self.arcs, size), np.full(len(self.blocks.unit), FREE)])
-
-    def model(self, start: bool) -> tuple[Any, ...]:
-        """Return what picks the guesses of the last round out of those of all models."""
-        if start:
-            return self.best, np.arange(len(self.best))
-        return (int(self.best[0]),)
-
-    def in_order(self, done: Round) -> FloatArray:
-        """Predict each score of the first round from those before it, by every model, float [models, n, B]."""
-        n, count = done.scores.shape
-        features, guess = self._features(done.paths), np.full((1 + len(PENALTIES), n, count), 0.5)
-        inverse = [np.diag(1.0 / self._penalty(size)) for size in PENALTIES]
-        product, error = np.zeros(len(self.product)), np.zeros(1 + len(PENALTIES))
-        self.best = np.zeros(n, dtype=np.int64)
-        step = 1 + n // STEPS
-        for begin in range(0, n, step):
-            part = slice(begin, begin + step)
-            x = features[part].reshape(-1, len(product))
-            y = (done.scores[part] - 0.5).reshape(-1)
-            if begin:
-                guess[0, part] = done.scores[:begin].mean(axis=0)
-            self.best[part] = int(np.argmin(error))
-            for k, p in enumerate(inverse):
-                guess[k + 1, part] = 0.5 + (x @ (p @ product)).reshape(-1, count)
-                px = p @ x.T
-                p -= px @ np.linalg.solve(np.eye(len(x)) + x @ px, px.T)
-            product += x.T @ y
-            error += ((np.clip(guess[:, part], 0, 1) - done.scores[part]) ** 2).sum(axis=(1, 2))
-        return guess
-
-    def frozen(self, paths: IntArray) -> FloatArray:
-        """Predict scores from the rounds before, by every model, float [models, n, B]."""
-        features = self._features(paths)
-        guess = np.empty((1 + len(PENALTIES), *features.shape[:2]))
-        guess[0] = self.total / self.count
-        for k, size in enumerate(PENALTIES):
-            guess[k + 1] = 0.5 + features @ np.linalg.solve(self.matrix + np.diag(self._penalty(size)), self.product)
-        self.best = np.array([np.argmin(self.error)])
-        return guess
-
-    def learn(self, done: Round, guess: FloatArray) -> None:
-        """Take in the scores of a round, and how well each model guessed them."""
-        self.error += ((np.clip(guess, 0, 1) - done.scores) ** 2).sum(axis=(1, 2))
-        x = self._features(done.paths).reshape(-1, len(self.product))
-        self.matrix += x.T @ x
-        self.product += x.T @ (done.scores - 0.5).reshape(-1)
-        self.total += done.scores.sum(axis=0)
-        self.count += len(done.paths)
+    def _next(self, x: FloatArray, y: FloatArray) -> FloatArray:
+        guess = np.full((1 + len(PENALTIES), *y.shape), 0.5)
+        if self.count:
+            guess[0] = self.total / self.count
+            for k, size in enumerate(PENALTIES):
+                penalty = np.where(np.arange(len(self.product)) < self.arcs, size, FREE)
+                guess[k + 1] += x @ np.linalg.solve(self.matrix + np.diag(penalty), self.product)
+        best = guess[int(np.argmin(self.error))]
+        self.error += ((np.clip(guess, 0, 1) - y) ** 2).sum(axis=(1, 2))
+        rows = x.reshape(-1, len(self.product))
+        self.matrix += rows.T @ rows
+        self.product += rows.T @ (y - 0.5).reshape(-1)
+        self.total, self.count = self.total + y.sum(axis=0), self.count + len(y)
+        return np.asarray(best)

@@ -40,7 +40,7 @@ RHO = 0.4
 EXACT_TRIALS, EXACT_WEIGHTS = (4096.0, 256.0, 16.0), (0.25, 0.35, 0.40)
 DIVISORS, WEIGHTS = (15.0, 120.0, 1000.0), (0.5, 0.3, 0.2)
 LEARNED_TILTS = (0.95, 0.6, 0.38, 0.24, 0.15, 0.09, 0.05, 0.025, 0.012, 0.005)
-LEARNED_WEIGHTS = (0.4, 0.1, 0.1, 0.1, 0.1, 0.07, 0.05, 0.04, 0.03, 0.01)
+LEARNED_WEIGHTS = (0.6, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.01, 0.01)
 ADDITIVE_PART = 0.5  # of delta for the entry of the additive pass, where there are too many plans to list
 MOST_LISTED = 1e6  # plans from which on there is such an entry
 DIGITS = 9  # of the design's flow: what two machines agree on
@@ -88,23 +88,26 @@ def checked_bound(given: Any, default: Mapping[str, Any]) -> dict[str, Any]:
     """Check a bound that was given, number by number, against the form of the default one."""
     if not isinstance(given, Mapping) or set(given) != set(default):
         raise SettingError(f"bound must be a dict with exactly the keys {', '.join(default)}; got {given!r}")
-    bound = dict(given)
-    if bound["prior"] not in ("detour", "excursion"):
-        raise SettingError(f'the prior of a bound is "detour" or "excursion", not {bound["prior"]!r}')
-    bound["rho"] = real("rho", bound["rho"])
-    if not 0 < bound["rho"] < 1:
-        raise SettingError(f"rho must lie strictly between 0 and 1, not {bound['rho']:g}")
-    kind = "tilts" if "tilts" in default else "trials"
+    kind, bound = ("tilts" if "tilts" in default else "trials"), dict(given)
     for name in (kind, "weights"):
         values = bound[name]
         if isinstance(values, (str, Mapping)) or not isinstance(values, Sequence) or not values:
             raise SettingError(f"the {name} of a bound are a list of numbers above 0, not {values!r}")
         bound[name] = [real(f"one of the {name}", value) for value in values]
+    bound["rho"] = real("rho", bound["rho"])
     total = sum(bound["weights"]) + float(bound.get("additive_weight", 0.0))
-    if len(bound[kind]) != len(bound["weights"]) or min(*bound[kind], *bound["weights"]) <= 0 or total > 1 + 1e-12:
-        raise SettingError(f"the {kind} and weights of a bound are above 0, as many of each, weights of sum at most 1")
-    if kind == "tilts" and max(bound["tilts"]) >= 1:
-        raise SettingError(f"the tilts of a bound lie below 1, not {max(bound['tilts']):g}")
+    if (
+        bound["prior"] not in ("detour", "excursion")
+        or not 0 < bound["rho"] < 1
+        or len(bound[kind]) != len(bound["weights"])
+        or min(*bound[kind], *bound["weights"]) <= 0
+        or total > 1 + 1e-12
+        or (kind == "tilts" and max(bound["tilts"]) >= 1)
+    ):
+        raise SettingError(
+            f'a bound has the prior "detour" or "excursion", rho between 0 and 1, {kind} above 0 (tilts below 1) and '
+            f"as many weights, of sum at most 1; got {given!r}"
+        )
     return bound
 
 
