@@ -13,9 +13,7 @@ export function atMost(value, digits = 3) {
   return number(near < value ? near + unit : near, digits);
 }
 
-export function count(value) {
-  return value.toLocaleString("en");
-}
+export const count = (value) => value.toLocaleString("en");
 
 export function plural(value, one, many = `${one}s`) {
   return `${count(value)} ${value === 1 ? one : many}`;
