@@ -412,6 +412,18 @@ def test_a_damaged_decision_is_an_error_in_words(tmp_path: Path, kind: str, cont
             read()
 
 
+@pytest.mark.parametrize("damage", ["prefix = 'x'", "actions = 'x'", "content = 7", "content = 'x'", "content = x'00'"])
+def test_a_damaged_snapshot_is_passed_over(tmp_path: Path, damage: str) -> None:
+    study = new(f"sqlite:///{tmp_path / 'study.db'}")
+    play(study, limit=5)
+    study.sync()
+    with study.storage.writing(study.name) as log:
+        log.save_snapshot(study._fold.snapshot())
+    with closing(sqlite3.connect(tmp_path / "study.db")) as database, database:
+        database.execute(f"update surepath_snapshots set {damage}")
+    assert Study.load(f"sqlite:///{tmp_path / 'study.db'}").digest == study.digest
+
+
 def test_a_damaged_plan_of_the_queue_is_an_error_in_words(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'study.db'}"
     study = new(url)

@@ -401,11 +401,14 @@ class Reading:
     def snapshot(self) -> SnapshotRow | None:
         """Return the latest snapshot, or None."""
         row = self.run(sql.SNAPSHOT).first()
-        return None if row is None else SnapshotRow._make(row)._replace(content=bytes(row.content))
+        if row is None or not isinstance(row.prefix, int) or isinstance(row.content, (str, int, float)):
+            return None  # damaged: a cache, which nobody needs
+        return SnapshotRow._make(row)._replace(content=bytes(row.content))
 
     def snapshot_prefix(self) -> int:
         """Return how many trials the latest snapshot covers, 0 when there is none."""
-        return int(self.run(sql.SNAPSHOT_PREFIX).scalar() or 0)
+        found = self.run(sql.SNAPSHOT_PREFIX).scalar()
+        return found if isinstance(found, int) else 0
 
 
 class Writing(Reading):
