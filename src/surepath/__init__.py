@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from surepath.learners.design import Design as Design
     from surepath.learners.per_arc.eprl import BPIUCRL as BPIUCRL
     from surepath.learners.per_arc.eprl import EPRL as EPRL
+    from surepath.learners.per_arc.eprl import Uniform as Uniform
     from surepath.learners.rounds.learner import Rounds as Rounds
     from surepath.learners.whole_plan import WholePlan as WholePlan
     from surepath.model import families as families
@@ -50,6 +51,7 @@ _MODULES = {
     "Challenger": "surepath.learners.challenger.learner",
     "Design": "surepath.learners.design",
     "Rounds": "surepath.learners.rounds.learner",
+    "Uniform": "surepath.learners.per_arc.eprl",
     "WholePlan": "surepath.learners.whole_plan",
     "simulate": "surepath.simulation.simulate",
     "check_rule": "surepath.simulation.check_rule",

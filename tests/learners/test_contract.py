@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Challenger, WholePlan, families
+from surepath import BPIUCRL, EPRL, MDP, Challenger, Uniform, WholePlan, families
 from surepath.errors import RewardError, SettingError, StoppedError
 from surepath.learners.base import Learner
 from tests.learners.answers import answers
@@ -24,6 +24,7 @@ LEARNERS: list[tuple[Any, dict[str, Any]]] = [
     (EPRL, {"sampling": "static-max-coverage"}),
     (EPRL, {"sampling": "max-diameter", "elimination": "both"}),
     (BPIUCRL, {}),
+    (Uniform, {}),
     (WholePlan, {}),
 ]
 NAMES = ["-".join([cls.name, *map(str, options.values())]) for cls, options in LEARNERS]

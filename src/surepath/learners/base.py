@@ -592,6 +592,7 @@ LEARNERS = {
     "Design": "surepath.learners.design",
     "Peer": "surepath.learners.peers",
     "Rounds": "surepath.learners.rounds.learner",
+    "Uniform": "surepath.learners.per_arc.eprl",
     "WholePlan": "surepath.learners.whole_plan",
 }
 

@@ -29,6 +29,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"name": "EPRL", "sampling": "coverage", "widths": "mixture", "schedule": "every-sa"},
     {"name": "EPRL", "sampling": "max-diameter", "widths": "mixture", "elimination": "value"},
     {"name": "BPIUCRL"},
+    {"name": "Uniform"},
     {"name": "BPIUCRL", "widths": "mixture", "elimination": "value"},
 ]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, WholePlan, families, simulate, theory
+from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, Uniform, WholePlan, families, simulate, theory
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import Learner, build
 from surepath.learners.per_arc.learner import RuleLearner
@@ -58,6 +58,7 @@ SPRINTERS: list[tuple[Any, dict[str, Any]]] = [
     (EPRL, {**WIDE, "preset": "experiment"}),
     (BPIUCRL, {"widths": "mixture"}),
     (BPIUCRL, {"elimination": "value"}),
+    (Uniform, {"seed": 3}),
     (BPIUCRL, {"preset": "experiment"}),
     (BPIUCRL, {"preset": "experiment", "elimination": "none"}),
 ]
@@ -83,7 +84,7 @@ def test_a_sprint_decides_the_same_as_steps(cls: Any, options: dict[str, Any]) -
         settled += int((fused.tau < budget).sum())
         eliminated += int(fused.eliminated.max() > 0)
     assert settled > 10
-    assert eliminated > 2 or "none" in options.values() or (cls is BPIUCRL and "elimination" not in options)
+    assert eliminated > 2 or "none" in options.values() or (issubclass(cls, BPIUCRL) and "elimination" not in options)
 
 
 # Presets: the cap and the sigma of each, and the figures' claims, in kind, on fresh instances -------------------------
@@ -178,6 +179,13 @@ def test_the_answer_keeps_getting_better_after_the_stop(cls: Any, options: dict[
         assert all(later <= earlier for earlier, later in pairwise(gaps))
         if options.get("preset") != "experiment":
             assert instance.regret_of(learner.recommend()) <= gaps[-1] + 1e-9
+
+
+def test_uniform_plays_every_option_alike() -> None:
+    learner = Uniform(MDP.from_arrays(np.zeros((1, 1, 3), dtype=int)), 0.0, 0.1, 1.0, seed=1)
+    for _ in range(900):
+        learner.tell(learner.ask(), [0.0])
+    assert (np.abs(learner.visits - 300) < 5 * (900 * 2 / 9) ** 0.5).all()
 
 
 # The price of value eliminations: they pay for close choices in bad states, return eliminations do not ----------------

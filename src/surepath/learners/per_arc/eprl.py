@@ -1,15 +1,16 @@
-"""EPRL with its presets, and BPI-UCRL: the paper's learners as classes."""
+"""EPRL with its presets, BPI-UCRL and Uniform: the paper's learners as classes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import one_of, positive, whole
+from surepath._checks import IntArray, one_of, positive, whole
 from surepath.errors import SettingError
-from surepath.learners.own_rules import own_rule
+from surepath.learners.own_rules import RuleView, chance, own_rule
 from surepath.learners.per_arc.elimination import ELIMINATION, EVERY_EPISODE, EVERY_SA, SCHEDULES
 from surepath.learners.per_arc.learner import RuleLearner, states_times_actions
 from surepath.learners.per_arc.rules import (
@@ -241,3 +242,54 @@ class BPIUCRL(RuleLearner):
             least_played=int(authors),
             **self._width_settings(self.widths, self.prior),
         )
+
+
+# Uniform --------------------------------------------------------------------------------------------------------------
+# Random paths with the stop of BPI-UCRL: what blind sampling costs.
+
+
+def random_walk(view: RuleView, path: IntArray) -> None:
+    """Take each action of a state with the same chance."""
+    node = np.uint64(0)
+    for h in range(len(path)):
+        start, stop = np.uint64(view.first[node]), np.uint64(view.first[node + np.uint64(1)])
+        path[h] = start + np.uint64((stop - start) * chance(view, h))
+        node = np.uint64(view.target[np.uint64(path[h])])
+
+
+class Uniform(BPIUCRL):
+    """At every state play each action with the same chance; stop when the optimal value is known to within epsilon.
+
+    Its stop, answer and guarantee are those of BPI-UCRL: only the choice of paths is blind.
+
+    Args:
+        mdp, epsilon, delta, sigma: As in `Learner`; with epsilon 0 it never stops.
+        widths, prior: As in `BPIUCRL`.
+        seed: Of the choices; a simulated run draws its own.
+
+    Example:
+        >>> from surepath import MDP
+        >>> learner = Uniform(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
+        >>> while not learner.stopped:
+        ...     path = learner.ask()
+        ...     learner.tell(path, [float(path[0])])
+        >>> learner.recommend().tolist()
+        [1]
+    """
+
+    name: ClassVar[str] = "Uniform"
+
+    def __init__(
+        self,
+        mdp: MDP,
+        epsilon: float,
+        delta: float,
+        sigma: ArrayLike | None = None,
+        *,
+        widths: str | None = None,
+        seed: int = 0,
+        prior: float = 20.0,
+    ) -> None:
+        self.seed = self.rule_seed = whole("seed", seed, low=0)
+        self.sampling_rule = own_rule("sampling", random_walk)
+        super().__init__(mdp, epsilon, delta, sigma, widths=widths, prior=prior)
