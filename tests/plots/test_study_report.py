@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from surepath import MDP, Study
 from surepath.cli.main import app
-from surepath.errors import SettingError
+from surepath.errors import MissingExtraError, SettingError
 from surepath.plots.report import report_html, write_report
 
 
@@ -68,9 +69,19 @@ def test_a_study_without_trials_has_a_report() -> None:
     assert "Nothing is proven yet after 0 trials." in Words(report_html(study)).text
 
 
-def test_the_command_writes_it_and_a_certificate_is_not_a_page(study: Study, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"ends in \.html, not 'report\.pdf'"):
+def test_a_report_is_printed_by_a_browser(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("chromium") is None:
+        pytest.skip("needs chromium, Debian's package: make system")
+    write_report(study, tmp_path / "report.pdf")
+    assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF-")
+    with pytest.raises(SettingError, match=r"ends in \.html or \.pdf, not 'report\.txt'"):
+        write_report(study, tmp_path / "report.txt")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingExtraError, match=r"Chromium is not installed; write \.html"):
         write_report(study, tmp_path / "report.pdf")
+
+
+def test_the_command_writes_it_and_a_certificate_is_not_a_page(study: Study, tmp_path: Path) -> None:
     file, place = str(tmp_path / "r.html"), study.storage.url
     done = CliRunner().invoke(app, ["study", "report", "--storage", place, "--out", file])
     assert (done.exit_code, done.output) == (0, f"wrote {file}\n")

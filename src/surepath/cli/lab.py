@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 @app.command()
 def simulate(
     problem: Annotated[str, typer.Argument(help="A problem file with means (.json, .csv) or the id of an instance.")],
-    learner: Annotated[str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, Peer, WholePlan or Design.")] = "Challenger",
+    learner: Annotated[
+        str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, Peer, WholePlan or Design.")
+    ] = "Challenger",
     epsilon: Annotated[
         list[float] | None,
         typer.Option(help="How far from the best the answer may be; several times for several."),

@@ -529,7 +529,7 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Write what is proven so far as a file that surepath verify checks."""
-    if out.suffix.lower() == ".html":
+    if out.suffix.lower() in (".html", ".pdf"):
         raise typer.BadParameter(
             f"a certificate is a .json file; surepath study report --out {shown(quote(str(out)))} writes a page to read"
         )
@@ -544,7 +544,9 @@ def certificate(
 
 @study.command("report")
 def report(
-    out: Annotated[Path, typer.Option("--out", help="The file, .html.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", help="The file: .html, or .pdf where a browser is installed.")] = Path(
+        "report.html"
+    ),
     force: Force = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,

@@ -1,20 +1,26 @@
-"""A report of a study to hand on: one self-contained page."""
+"""A report of a study to hand on: one self-contained page, or a PDF of it where a browser is installed."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from surepath.errors import SettingError
+from surepath.errors import MissingExtraError, SettingError
 from surepath.experiments.drawing import picture_bytes
-from surepath.model.text_files import write_text
+from surepath.model.text_files import write_bytes, write_text
 from surepath.plots.studies import draw_gap, draw_intervals, gap_data, intervals_data, known
 from surepath.study.fold import money
 from surepath.study.study import Study
 from surepath.verify.file import moment
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PRINT_SECONDS = 120
 MOST_CASES_LISTED = 10
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
@@ -28,11 +34,29 @@ code { overflow-wrap: anywhere; } figure { margin: 1rem 0; break-inside: avoid; 
 
 
 def write_report(study: Study, path: str | Path) -> None:
-    """Write what is proven, the plan, pictures, assumptions and spending as one .html file; a browser prints it."""
+    """Write what is proven, the plan, pictures, assumptions and spending as one file: .html, or .pdf by a browser."""
     file = Path(path)
-    if file.suffix.lower() != ".html":
-        raise SettingError(f"a report ends in .html, not {file.name!r}; surepath study certificate writes .json")
-    write_text(file, report_html(study))
+    kind = file.suffix.lower()
+    if kind not in (".html", ".pdf"):
+        raise SettingError(
+            f"a report ends in .html or .pdf, not {file.name!r}; surepath study certificate writes .json"
+        )
+    if kind == ".html":
+        write_text(file, report_html(study))
+        return
+    browser = next((found for name in BROWSERS if (found := shutil.which(name)) is not None), None)
+    if browser is None:
+        raise MissingExtraError("a report in PDF is printed by a browser, and Chromium is not installed; write .html")
+    with tempfile.TemporaryDirectory(prefix="surepath-report-") as folder:
+        page, printed = Path(folder) / "report.html", Path(folder) / "report.pdf"
+        page.write_text(report_html(study), encoding="utf-8")
+        root = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+        words = [browser, "--headless", "--disable-gpu", f"--user-data-dir={folder}/profile", *root]
+        words += ["--no-pdf-header-footer", f"--print-to-pdf={printed}", page.as_uri()]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PRINT_SECONDS, check=False)
+        if not printed.exists():
+            raise SettingError(f"{browser} printed nothing ({done.stderr.strip()[-200:]}); write .html")
+        write_bytes(file, printed.read_bytes())
 
 
 def report_html(study: Study) -> str:
