@@ -104,7 +104,7 @@ def test_costs_are_turned_inside_and_only_there() -> None:
 
 BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Gaussian([0.1, float("nan")]), "means must be finite; option 1 of step 1 (state 0) has a value"),
-    (lambda: Gaussian([0.1]), "means must have one value per arc, shape (2,); got (1,)"),
+    (lambda: Gaussian([0.1]), "means must have one value per option, shape (2,); got (1,)"),
     (lambda: Gaussian(["a", "b"]), "means must be numbers, not text; got ['a', 'b']"),
     (lambda: Gaussian(np.zeros((1, 2))), "means must be one number, [N] or [H, S, A]; got shape (1, 2)"),
     (lambda: Gaussian(np.zeros((2, 1, 2))), "means as [H, S, A] must have at least shape (1, 1, 2); got (2, 1, 2)"),
@@ -118,7 +118,7 @@ BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Bounded(0, 1, [0.5, 2]), "means must lie in [0, 1]; option 1"),
     (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta" or "uniform", not \'normal\''),
     (lambda: Bounded(0, 1, concentration=0), "concentration must be positive, not 0"),
-    (lambda: Empirical([[1]]), "tables must have one sequence per arc, 2; got 1"),
+    (lambda: Empirical([[1]]), "tables must have one sequence per option, 2; got 1"),
     (
         lambda: Empirical([[1], []]),
         "the table of option 1 of step 1 (state 0) must be a non-empty row",
@@ -126,7 +126,7 @@ BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Gaussian([10**400, 1]), "means must be numbers, not 1000000"),
     (lambda: Bounded(0, 1, concentration="x"), "concentration must be a number, not 'x'"),  # type: ignore[arg-type]
     (lambda: Empirical([[1], [1e200]]), "must be a non-empty row of finite numbers within 1e+150 of 0; got [1e+200]"),
-    (lambda: Empirical(None), "tables must have one sequence per arc, 2; got None"),  # type: ignore[arg-type]
+    (lambda: Empirical(None), "tables must have one sequence per option, 2; got None"),  # type: ignore[arg-type]
     (lambda: Drawn(3, 0.0, 1.0), "draw must be a function (arc, generator) -> reward, not 3"),  # type: ignore[arg-type]
 ]
 

@@ -53,7 +53,7 @@ def test_a_study_says_what_is_proven_and_shows_how(site: Site, window: Window, p
     assert page.locator(".rivals > li").count() == 3
     page.wait_for_selector(".pace path.line", state="attached")
     pace = page.locator(".pace p").last.inner_text()
-    assert re.match(rf"{len(study)} results in \d+ s: [\d.,]+ a (second|minute), lately ", pace)
+    assert re.match(rf"{len(study)} results in [\d.]+ s: [\d.,]+ a (second|minute), lately ", pace)
     assert page.locator(".trials tbody tr").count() == 25
     assert page.title() == "support tickets · surepath"
 
@@ -348,13 +348,13 @@ CUT = """() => [...document.querySelectorAll('.cell .value, dd, td, th, .ends sp
 @pytest.mark.parametrize("width", [1280, 768, 390])
 def test_fifty_steps_fit_at_every_width(site: Site, browser: Any, place: str, width: int) -> None:
     steps = {f"step number {i}": ["a rather long option", "b", "c", "d"] for i in range(50)}
-    if width == 1280:
-        study = Study.create(MDP.from_steps(steps, depends="none", sigma=0.1), place, "fifty", epsilon=0.3, delta=0.1)
-        for trial in study.ask(8):
-            study.tell(trial, [0.1 * (option == "b") for option in trial.plan.values()])
+    mdp, name = MDP.from_steps(steps, depends="none", sigma=0.1), f"fifty at {width}"
+    study = Study.create(mdp, place, name, epsilon=0.3, delta=0.1)
+    for trial in study.ask(8):
+        study.tell(trial, [0.1 * (option == "b") for option in trial.plan.values()])
     window = Window(browser, viewport={"width": width, "height": 900}, color_scheme="dark" if width == 768 else "light")
     try:
-        page = window.open(site, "fifty")
+        page = window.open(site, name)
         page.wait_for_selector(".trials tbody tr")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.evaluate("document.documentElement.scrollHeight") < 9_000
@@ -444,7 +444,7 @@ def test_a_long_study_opens_at_once(long_site: Site, window: Window) -> None:
     page.wait_for_selector("#live .dot")
     assert "30,000" in text(page, "dl.facts")
     line = page.get_attribute(".gap path.line", "d")
-    assert 200 < line.count("L") < 600
+    assert 200 < line.count("L") < 1_000
     assert "Trials 29,976 to 30,000" in text(page, ".pages")
 
 

@@ -175,7 +175,7 @@ class Empirical(Law):
     def bind(self, mdp: MDP) -> ArcLaws:
         count = len(self.tables) if isinstance(self.tables, (Sequence, np.ndarray)) else repr(self.tables)
         if count != mdp.n_arcs:
-            raise ProblemError(f"tables must have one sequence per arc, {mdp.n_arcs}; got {count}")
+            raise ProblemError(f"tables must have one sequence per option, {mdp.n_arcs}; got {count}")
         rows = []
         for arc, row in enumerate(self.tables):
             try:

@@ -186,7 +186,7 @@ def test_status_watches_a_run(here: Path) -> None:
     words = ["study", "status", "--watch", "--every", "0.1"]
     watch = begin(*words, folder=here, stdout=subprocess.PIPE, stderr=None)
     assert watch.stdout is not None
-    assert watch.stdout.readline().startswith("trials: ")  # it watches before the run begins
+    assert watch.stdout.readline().startswith("0 trials, 0 running: ")  # it watches before the run begins
     assert run(here, "--workers", "2").returncode == 0
     said, _ = watch.communicate(timeout=120)
     assert watch.returncode == 0
