@@ -450,6 +450,13 @@ def test_wrong_types_negative_counts_and_missing_keys_are_never_a_yes(data: st.D
         assert answer(with_hash(content), storage=study.storage, name=study.name) in ("no", "refused"), place
 
 
+@pytest.mark.parametrize("place", [("proof", "kept"), ("proof", "moments"), ("actions",), ("warnings",)])
+def test_an_empty_object_is_not_an_empty_list(place: tuple[str, ...]) -> None:
+    content = deepcopy(example()[1])
+    put(content, place, {})
+    assert "must be a list" in str(verify(with_hash(content)))
+
+
 @pytest.mark.parametrize(
     ("sigma", "epsilon", "size"), [(0.3, 0.5, 1e16), (0.0, 0.5, 1e200), (0.0, 0.0, 1e200), (0.0, 0.0, 1.7e308)]
 )

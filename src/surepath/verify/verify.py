@@ -198,6 +198,7 @@ class Facts:
 def facts_of(content: Mapping[str, Any]) -> Facts:
     """Read a certificate into arrays, or raise an error that says what is missing."""
     _fields(content, CERTIFICATE_FIELDS, "a certificate")
+    _lists(content, "path", "actions", "warnings")
     _fields(content["log"], {"trials", "actions", "digest"}, "its log")
     _fields(content["study"], {"name", "options", "created", "version"}, "its study")
     mdp = parse_json_problem(json.dumps(content["problem"]), "its problem").mdp
@@ -230,6 +231,12 @@ def _fields(part: Any, names: set[str], of: str) -> None:
     if not isinstance(part, Mapping) or set(part) != names:
         odd = ", ".join(sorted(map(str, set(part) ^ names))) if isinstance(part, Mapping) else repr(part)
         raise CertificateError(f"the fields of {of} are not those of this format: check {odd}")
+
+
+def _lists(part: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if not isinstance(part[name], list):
+            raise CertificateError(f"{name} must be a list, not {part[name]!r}")
 
 
 def _sums(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
@@ -613,6 +620,7 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> 
     if checker.needs_scores != (facts.seen.scores is not None):
         wrong.append("the scores are evidence where noise is learned, and there alone")
         return
+    _lists(proof, "kept", "moments")
     if not _keep(proof["kept"], facts, checker, wrong):
         return
     alive = _check_moments(proof["moments"], facts, checker, wrong)
