@@ -262,6 +262,8 @@ class Status:
     @property
     def doubt(self) -> str | None:
         """Return why the answer is in doubt, in one sentence, or None."""
+        if not self.findings:
+            return None
         from surepath.verify.file import doubt  # here, since it takes a tenth of a second
 
         return doubt(self.findings)
