@@ -15,7 +15,7 @@ from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
 from surepath.study.certificate import verify
 from surepath.study.fold import Tally, affordable, money
-from surepath.study.trial import ASKED, CANCELLED, COMPLETE, EXPIRED, FAILED, IMPORTED, LATE, PARTIAL, Trial, TrialRow
+from surepath.study.trial import Trial, TrialRow
 
 STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}
 COSTS = {"model": {"small": 0.25, "large": 2.0}, "prompt": {"long": 0.5}}
@@ -36,8 +36,8 @@ def play(plan: Any) -> list[float]:
 
 rows = st.lists(
     st.tuples(
-        st.sampled_from([COMPLETE, PARTIAL, FAILED, EXPIRED, CANCELLED]),
-        st.sampled_from([ASKED, LATE, IMPORTED]),
+        st.sampled_from(["complete", "partial", "failed", "expired", "cancelled"]),
+        st.sampled_from(["asked", "late", "imported"]),
         st.integers(0, 3),
         st.integers(0, 20),
         st.sampled_from([None, None, 0.0, 7.0]),
@@ -52,24 +52,24 @@ def test_every_trial_counts_for_the_steps_that_were_run(drawn: Any) -> None:
     tally, log = Tally(np.array(cost)), list[TrialRow]()
     for number, (state, source, which, of, paid) in enumerate(drawn, start=1):
         path = (which % 2, 2 + which // 2)
-        late = source == LATE
-        told = {COMPLETE: (0.1, 0.2), PARTIAL: (0.1,)}.get(state, ())
-        if late and (state not in (COMPLETE, PARTIAL) or of >= number or not of):
-            source, late = ASKED, False
+        late = source == "late"
+        told = {"complete": (0.1, 0.2), "partial": (0.1,)}.get(state, ())
+        if late and (state not in ("complete", "partial") or of >= number or not of):
+            source, late = "asked", False
         if late:
             path = log[of - 1].path
         log.append(
-            TrialRow(number, state, path, source, of if late else None, told, cost=None if state == EXPIRED else paid)
+            TrialRow(number, state, path, source, of if late else None, told, cost=None if state == "expired" else paid)
         )
         tally.count(log[-1])
     total = 0.0
     for row in log:
-        reported = next((r for r in log if r.source == LATE and r.of == row.number), None)
-        if row.source == IMPORTED or row.state == CANCELLED:
+        reported = next((r for r in log if r.source == "late" and r.of == row.number), None)
+        if row.source == "imported" or row.state == "cancelled":
             continue
-        if row.state == EXPIRED and reported is not None:
+        if row.state == "expired" and reported is not None:
             continue  # what its late result says counts in its place
-        run = 2 if row.state in (COMPLETE, EXPIRED) else len(row.rewards) + 1
+        run = 2 if row.state in ("complete", "expired") else len(row.rewards) + 1
         total += sum(cost[arc] for arc in row.path[:run]) if row.cost is None else row.cost
     assert tally.spent == total
     copy = Tally(tally._cost)
@@ -232,12 +232,12 @@ def test_a_rule_of_ones_own_is_refused_by_a_study() -> None:
 
 def test_a_late_result_replaces_the_full_price_of_its_expired_trial() -> None:
     tally = Tally(np.array([1.0, 10.0]))
-    tally.count(TrialRow(1, EXPIRED, (0, 1), ASKED))
+    tally.count(TrialRow(1, "expired", (0, 1), "asked"))
     assert tally.spent == 11.0
-    tally.count(TrialRow(2, PARTIAL, (0, 1), LATE, 1, (0.5,)))
+    tally.count(TrialRow(2, "partial", (0, 1), "late", 1, (0.5,)))
     assert (tally.spent, tally.unreported) == (11.0, set())
-    tally.count(TrialRow(3, EXPIRED, (0, 1), ASKED))
-    tally.count(TrialRow(4, FAILED, (0, 1), LATE, 3))
+    tally.count(TrialRow(3, "expired", (0, 1), "asked"))
+    tally.count(TrialRow(4, "failed", (0, 1), "late", 3))
     assert tally.spent == 12.0
 
 

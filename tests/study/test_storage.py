@@ -14,14 +14,14 @@ from sqlalchemy import create_engine, text
 from surepath.errors import ConflictError, StorageError, StudyError
 from surepath.study.storage import Storage
 from surepath.study.tables import PENDING_WRITE, build_tables, check_schema, open_engine, read_url, version
-from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
+from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, State, StudyRecord, TrialRow
 from tests.study.conftest import Clock
 
 RECORD = StudyRecord("one", "{}", "hash", "{}", "{}", 1_700_000_000.123456, "0.1")
 Opening = Callable[[], Storage]
 
 
-def trial(number: int, state: str = "running", **parts: Any) -> TrialRow:
+def trial(number: int, state: State = "running", **parts: Any) -> TrialRow:
     return TrialRow(number, state, (0, number), "asked", **{"lease": 10.0 * number, "worker": "w", **parts})
 
 
@@ -82,7 +82,7 @@ class TestContract:
             assert (log.last_number(), log.last_change(), log.actions_after(0)) == (0, 0, [])
 
     def test_a_trial_with_a_result_never_changes(self, storage: Storage) -> None:
-        states = ("complete", "partial", "failed")
+        states: tuple[State, ...] = ("complete", "partial", "failed")
         with storage.writing("one") as log:
             log.add_trials([trial(i, state, rewards=(0.5,)) for i, state in enumerate(states, start=1)])
         for number in range(1, 5):  # there is no trial 4

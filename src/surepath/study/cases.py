@@ -18,7 +18,6 @@ import numpy as np
 from surepath._checks import IntArray, repeated, shortened, whole
 from surepath.errors import SettingError, StudyError
 from surepath.learners.base import read_rewards
-from surepath.study.trial import COMPLETE
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -150,7 +149,7 @@ def summarize(study: Study) -> list[CaseSummary]:
     means = study.mdp.sign * np.nan_to_num(study.learner.means)
     found: dict[str, list[tuple[float, float]]] = {}
     for row in study._read(lambda log: list(all_trials(log))):
-        if row.state != COMPLETE or not row.cases:
+        if row.state != "complete" or not row.cases:
             continue
         gains = study.mdp.gains_of(list(row.path), np.array(row.rewards))
         total = float(np.sum(row.rewards))

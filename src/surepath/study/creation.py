@@ -24,7 +24,7 @@ from surepath.model.mdp import MDP
 from surepath.model.worlds import Instance
 from surepath.study.cases import MOST_CASES_PER_TRIAL, read_cases
 from surepath.study.storage import Storage, Writing, retrying
-from surepath.study.trial import EXPIRED, LEAVE_OUT, ON_FAILURE, RETRIED, WORST, QueueRow, StudyRecord, TrialRow
+from surepath.study.trial import QueueRow, StudyRecord, TrialRow
 
 # Leases ---------------------------------------------------------------------------------------------------------------
 # When a lease ends, the plan is assigned again, as a new trial, twice at most: the worker may have died. Where a
@@ -83,16 +83,16 @@ def expire(log: Writing, lease: float) -> None:
     """Mark trials whose lease has ended as expired and queue their plans at the front; give up what nobody awaits."""
     now = log.now()
     for row in reversed(log.expired(now, BATCH)):  # the oldest ends up at the front
-        until = row.lease if row.attended or row.state == EXPIRED else row.lease + (GRACE - 1) * lease
-        log.update_trial(row._replace(state=EXPIRED, lease=until, told=now if until < now else None))
-        if row.state != EXPIRED and _retries(log, row) < MOST_RETRIES:
-            log.add_to_queue(QueueRow(0, row.path, RETRIED, row.number, now), front=True)
+        until = row.lease if row.attended or row.state == "expired" else row.lease + (GRACE - 1) * lease
+        log.update_trial(row._replace(state="expired", lease=until, told=now if until < now else None))
+        if row.state != "expired" and _retries(log, row) < MOST_RETRIES:
+            log.add_to_queue(QueueRow(0, row.path, "retried", row.number, now), front=True)
 
 
 def _retries(log: Writing, row: TrialRow) -> int:
     """Count how often this plan was already assigned again."""
     count = 0
-    while row.source == RETRIED and row.of is not None and count <= MOST_RETRIES:
+    while row.source == "retried" and row.of is not None and count <= MOST_RETRIES:
         count += 1
         earlier = log.trial(row.of)
         if earlier is None:
@@ -123,7 +123,7 @@ class Options:
     """
 
     lease: float = 600.0
-    on_failure: str = LEAVE_OUT
+    on_failure: str = "leave-out"
     cases: int | list[str] | None = None
     cases_per_trial: int = 1
     baseline: bool = False
@@ -134,7 +134,8 @@ def new_options(lease: Any, on_failure: str, cases: Any, cases_per_trial: int, b
     found, count = read_cases(cases), whole("cases_per_trial", cases_per_trial, low=1, high=MOST_CASES_PER_TRIAL)
     if found is None and count != 1:
         raise SettingError("cases_per_trial needs cases: say how many there are, name them, or name a CSV file of them")
-    return Options(seconds(lease), one_of("on_failure", on_failure, ON_FAILURE), found, count, bool(baseline))
+    one_of("on_failure", on_failure, ("leave-out", "worst"))
+    return Options(seconds(lease), on_failure, found, count, bool(baseline))
 
 
 def read_problem(problem: Any, sigma: Any = None) -> Problem:
@@ -214,7 +215,7 @@ def new_record(
     text = problem_text(found.mdp)
     if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
-    if options.on_failure == WORST:
+    if options.on_failure == "worst":
         _check_worst(found.mdp)
     if options.baseline:
         check_baselines(found.mdp)

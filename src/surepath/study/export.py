@@ -22,20 +22,7 @@ from surepath.model.text_files import csv_line, write_bytes
 from surepath.study.creation import Options, check_name, learner_spec
 from surepath.study.sheets import EVERY_ROW, FACTS, all_trials, columns, plan_columns, table, table_rows
 from surepath.study.storage import PAGE, Reading, Storage, Writing, retrying
-from surepath.study.trial import (
-    EXCLUDE,
-    PARTIAL,
-    REFERENCE,
-    SCORED,
-    SOURCES,
-    STATES,
-    TIGHTEN,
-    WAITING,
-    ActionRow,
-    QueueRow,
-    StudyRecord,
-    TrialRow,
-)
+from surepath.study.trial import SCORED, SOURCES, STATES, ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.verify.file import CONFIRM, CONFIRMED
 from surepath.verify.stages import missing_rule
 
@@ -186,7 +173,7 @@ def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
         lambda log: (list(all_trials(log)), log.actions_after(0), log.queue(EVERY_ROW))
     )
     rule = missing_rule(study.mdp, settings)
-    broken = next((row for row in trials if row.state == PARTIAL), None)
+    broken = next((row for row in trials if row.state == "partial"), None)
     if settings.get("dependence") != was and broken is not None and rule is not None and not rule.fills:
         raise StudyError(
             f"trial {broken.number} broke off after {len(broken.rewards)} scores: a log is read again with dependence "
@@ -247,7 +234,7 @@ def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow],
                 trials.append(_trial(mdp, entry, len(trials) + 1))
             elif kind == "action":
                 actions.append(_action(entry, len(actions) + 1, len(trials)))
-            elif kind == WAITING:
+            elif kind == "waiting":
                 queue.append(QueueRow(**{**entry, "number": 0, "path": tuple(mdp.check_path(entry["path"]).tolist())}))
             else:
                 raise ValueError(f"unknown entry {kind!r}")
@@ -279,7 +266,7 @@ def _record(head: dict[str, Any], name: str) -> StudyRecord:
 
 def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
     row = ActionRow(number=entry.pop("action"), **entry)
-    known = (EXCLUDE, TIGHTEN, REFERENCE, CONFIRM, CONFIRMED)
+    known = ("exclude", "tighten", "reference", CONFIRM, CONFIRMED)
     if row.number != expected or row.kind not in known or not 0 <= row.after <= trials:
         raise ValueError(f"an action that cannot be: {entry}")
     return row
@@ -294,7 +281,7 @@ def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
         raise ValueError("a field has the wrong type")
     if row.number != expected:
         raise ValueError(f"trial {row.number} is where trial {expected} belongs")
-    if row.state not in STATES or row.state == WAITING or row.source not in SOURCES:
+    if row.state not in STATES or row.state == "waiting" or row.source not in SOURCES:
         raise ValueError(f"unknown state {row.state!r} or source {row.source!r}")
     if bool(rewards) != (row.state in SCORED):
         raise ValueError(f"a {row.state} trial with {len(rewards)} scores")

@@ -21,25 +21,7 @@ from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.study.rounds import StudyRounds, learner_of
 from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
-from surepath.study.trial import (
-    CANCELLED,
-    COMPLETE,
-    EXCLUDE,
-    EXPIRED,
-    FAILED,
-    IMPORTED,
-    LATE,
-    PARTIAL,
-    SCORED,
-    SETTLED,
-    SOURCES,
-    TIGHTEN,
-    WORST,
-    ActionRow,
-    QueueRow,
-    SnapshotRow,
-    TrialRow,
-)
+from surepath.study.trial import SCORED, SETTLED, SOURCES, ActionRow, QueueRow, SnapshotRow, TrialRow
 
 # Tally and spending ---------------------------------------------------------------------------------------------------
 # A trial counts for what it was told to have cost; where nobody said, for the declared costs of the steps that were
@@ -74,15 +56,15 @@ class Tally:
 
     def __init__(self, cost: FloatArray | None = None) -> None:
         self._cost = cost
-        self.states = dict.fromkeys(sorted(SETTLED), 0)
-        self.sources = dict.fromkeys(SOURCES, 0)
+        self.states: dict[str, int] = dict.fromkeys(sorted(SETTLED), 0)
+        self.sources: dict[str, int] = dict.fromkeys(SOURCES, 0)
         self.refused = self.outlived = 0
         self.spent, self.unreported, self.told = 0.0, set[int](), (0, 0.0, 0.0)
 
     @property
     def scored(self) -> int:
         """Return how many trials have scores that count."""
-        return sum(self.states[state] for state in SCORED) - self.sources[LATE]
+        return sum(self.states[state] for state in SCORED) - self.sources["late"]
 
     @property
     def priced(self) -> bool:
@@ -93,15 +75,15 @@ class Tally:
         """Count one settled trial."""
         self.states[row.state] += 1
         self.sources[row.source] += 1
-        if row.state == CANCELLED or row.source == IMPORTED:
+        if row.state == "cancelled" or row.source == "imported":
             return
-        if row.source == LATE and row.of in self.unreported:
+        if row.source == "late" and row.of in self.unreported:
             self.unreported.discard(row.of)
             self.outlived += 1
             self.spent -= self.price(row.path)
-        if row.state == EXPIRED:
+        if row.state == "expired":
             self.unreported.add(row.number)
-        whole = row.state in (COMPLETE, EXPIRED)
+        whole = row.state in ("complete", "expired")
         price = self.price(row.path if whole else row.path[: len(row.rewards) + 1])
         self.spent += price if row.cost is None else row.cost
         if row.cost is not None:
@@ -124,7 +106,7 @@ class Tally:
         later = deepcopy(self, {id(self._cost): self._cost})
         running = []
         for row in sorted(rows):
-            if row.settled or row.state == EXPIRED:
+            if row.settled or row.state == "expired":
                 later.count(row)
             else:
                 running.append(row.path)
@@ -340,7 +322,7 @@ class Fold:
         try:
             if rewards:
                 learner.tell(path, rewards, failed_at=failed_at)
-            elif row.state in (FAILED, EXPIRED):
+            elif row.state in ("failed", "expired"):
                 learner.fail(path)
         except RewardError:
             return False
@@ -348,10 +330,10 @@ class Fold:
 
     def _act(self, action: ActionRow) -> None:
         content = action.content
-        if action.kind == EXCLUDE:
+        if action.kind == "exclude":
             self.learner.exclude(np.array(content, dtype=np.int64))
             self.proof = None  # it was about the plans that were feasible then
-        elif action.kind == TIGHTEN:
+        elif action.kind == "tighten":
             self.learner.tighten(float(content))
             if self.proof is not None and self.proof["gap"] > float(content):
                 self.proof = None  # it proved what was asked for then; what stops now proves more
@@ -379,14 +361,14 @@ class Fold:
     @property
     def spent(self) -> float | None:
         """Return what settled trials have cost, those that wait for their turn included; None where nothing costs."""
-        rows = (row for row in self.window.values() if row.settled or row.state == EXPIRED)
+        rows = (row for row in self.window.values() if row.settled or row.state == "expired")
         tally = self.tally.with_rows(rows)
         return tally.spent if tally.priced else None
 
     def committed(self) -> Tally:
         """Return what settled and running trials cost; one that has not said it counts as expected."""
         tally = self.tally.with_rows(self.window.values())
-        if not tally.priced and self.tally.states[COMPLETE]:
+        if not tally.priced and self.tally.states["complete"]:
             raise SettingError(
                 "a budget needs costs, and neither does an option have one nor was one told: give options a cost, or "
                 "tell(..., cost=...)"
@@ -425,7 +407,7 @@ class Fold:
         """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
         most = _ALL if isinstance(self.learner, StudyRounds) else MOST_PENDING
         rows = [self.window[number] for number in sorted(self.window)[-most:]]
-        return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != LATE)]
+        return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != "late")]
 
     def wants(self, plan: QueueRow) -> bool:
         """Return whether a plan that was queued is still of use: in rounds, while the trial it repeats is awaited."""
@@ -502,15 +484,15 @@ def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
     That is the worst reward of its declared range; the known one, where it is known. A late result does not count. What
     the reference scored on the same case, beside its mean over all cases, is taken off.
     """
-    if row.source == LATE:
+    if row.source == "late":
         return []
     rewards = list(row.rewards)
     if row.baseline:
         rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
-    if row.state in (PARTIAL, FAILED) and on_failure == WORST and mdp.scored is not None:
+    if row.state in ("partial", "failed") and on_failure == "worst" and mdp.scored is not None:
         for stage in mdp.scored[sum(stage < len(rewards) for stage in mdp.scored) :]:  # what failed has no other score
             rewards += [0.0] * (stage - len(rewards)) + [_worst_reward(mdp, row.path[stage])]
-    elif row.state in (PARTIAL, FAILED) and on_failure == WORST and len(rewards) < len(row.path):
+    elif row.state in ("partial", "failed") and on_failure == "worst" and len(rewards) < len(row.path):
         rewards.append(_worst_reward(mdp, row.path[len(rewards)]))
     return rewards
 

@@ -52,7 +52,7 @@ from surepath.study.performing import (
 from surepath.study.sheets import plan_steps, steps
 from surepath.study.status import Progress, waiting_in_words
 from surepath.study.status import log as progress_log
-from surepath.study.trial import COMPLETE, FAILED, LEAVE_OUT, PARTIAL, WORST, Trial
+from surepath.study.trial import Trial
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -319,7 +319,7 @@ def _tail(file: IO[bytes]) -> str:
 log = logging.getLogger("surepath.study")
 
 MOST_JOBS = 1024
-FAILURES_AT_START = {LEAVE_OUT: 10, WORST: 50}  # first trials that all fail: a mistake in the set-up, not bad luck
+FAILURES_AT_START = {"leave-out": 10, "worst": 50}  # first trials that all fail: a mistake in the set-up, not bad luck
 RENEW = 1 / 3  # of a lease
 HOLD = 1.0  # seconds between two checks whether trials that are waited for are settled
 
@@ -469,12 +469,12 @@ class Runner:
         except RewardError as error:
             # Not a failed trial but a mistake: leaving such results out would choose results by how they came out.
             note = f"{type(error).__name__}: {error}"
-            if study.options.on_failure == WORST:
+            if study.options.on_failure == "worst":
                 study.cancel(trial, note)  # a failure would give a step that may be fine its worst score, for good
             else:
                 study.fail(trial, note=note)
             raise RewardError(f"trial {trial.number}: {error}") from error
-        state = COMPLETE if whole_trial else PARTIAL if rewards else FAILED
+        state = "complete" if whole_trial else "partial" if rewards else "failed"
         log.info("trial %d is %s %s%s", trial.number, state, list(rewards), "" if answer == "told" else f" ({answer})")
         with self._guard:
             self.recorded += 1
@@ -487,7 +487,7 @@ class Runner:
     def _count(self, outcome: Outcome, performed: Performed) -> None:
         """Stop when the first trials all fail: then it is the function or command that is wrong."""
         with self._guard:
-            if outcome.state == COMPLETE:
+            if outcome.state == "complete":
                 self._failures = -1
             elif self._failures >= 0:
                 self._failures += 1
@@ -549,7 +549,7 @@ def optimize(
     if not callable(function):
         raise SettingError(f"optimize needs a function from a plan to its scores, not {function!r}")
     check_arguments(function, bool(study.options.cases))
-    if study.options.on_failure == WORST and study.mdp.horizon > 1 and not yields(function):
+    if study.options.on_failure == "worst" and study.mdp.horizon > 1 and not yields(function):
         raise SettingError(
             'with on_failure="worst" the study must know which step of a trial failed: write the function as a '
             "generator that yields each score as soon as its step is done"

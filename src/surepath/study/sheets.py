@@ -25,7 +25,7 @@ from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, check_countable, past_result
-from surepath.study.trial import IMPORTED, LATE, SCORED, WAITING, Trial, TrialRow, case_text
+from surepath.study.trial import SCORED, Trial, TrialRow, case_text
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -84,7 +84,7 @@ def all_trials(log: Reading, last: int = EVERY_ROW) -> Iterator[TrialRow]:
 
 def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
     """Read every trial and waiting plan, each as a list of values in the order of `columns`."""
-    waiting = (TrialRow(0, WAITING, row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
+    waiting = (TrialRow(0, "waiting", row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
     for row in chain(all_trials(log), waiting):
         own = {**row._asdict(), "number": row.number or None, "case": case_text(row.cases)}  # waiting plans have none
         own["baseline"] = " ".join(map(repr, row.baseline)) or None
@@ -350,7 +350,7 @@ def import_rows(
     """
     if study.options.baseline:
         raise StudyError("every trial of this study has a baseline, and past results have none here: none was taken")
-    content = [IMPORTED, sorted((row.path, row.rewards) for row in rows)]
+    content = ["imported", sorted((row.path, row.rewards) for row in rows)]
 
     def do(log: Writing) -> int:
         if not log.first_time(request, content):
@@ -378,10 +378,10 @@ def _refuse_known(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int 
     wanted = {number: (row.path, row.rewards) for row, number in zip(rows, numbers) if number is not None}
     told, imports = set[int](), defaultdict[float, Counter[Any]](Counter)
     for row in all_trials(log):
-        number, seen = row.of if row.source == LATE and row.of in wanted else row.number, (row.path, row.rewards)
+        number, seen = row.of if row.source == "late" and row.of in wanted else row.number, (row.path, row.rewards)
         if row.state in SCORED and wanted.get(number) == seen:
             told.add(number)
-        if row.source == IMPORTED:
+        if row.source == "imported":
             imports[row.asked][seen] += 1
     if told:
         some = ", ".join(map(str, sorted(told)[:5])) + (", ..." if len(told) > 5 else "")

@@ -25,19 +25,7 @@ from surepath.study.fold import Fold, Point, money
 from surepath.study.rounds import round_facts, round_in_words
 from surepath.study.storage import Reading
 from surepath.study.study import Study
-from surepath.study.trial import (
-    CANCELLED,
-    EXPIRED,
-    FAILED,
-    IMPORTED,
-    LATE,
-    PARTIAL,
-    RUNNING,
-    STATES,
-    WAITING,
-    WORST,
-    TrialRow,
-)
+from surepath.study.trial import STATES, Trial, TrialRow
 
 # Progress: one line on a terminal, nothing anywhere else --------------------------------------------------------------
 
@@ -103,13 +91,13 @@ MOST_WORKERS_LISTED = 10
 
 def status_line(now: Status, budget: float | None = None) -> str:
     """Describe a status on one line."""
-    failed = f", {now.states[FAILED]:,} failed" if now.states[FAILED] else ""
+    failed = f", {now.states['failed']:,} failed" if now.states["failed"] else ""
     paid = "" if now.spent is None else f", {money(now.spent)} spent"
     paid += f" of {money(budget)}" if paid and budget is not None else ""
     more = (", done" if now.done else "") + (", in doubt" if now.findings else "")
     plan = plan_in_words(now.best_plan) if math.isfinite(now.certified_gap) else ""
     plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
-    counted = f"{many(now.evidence, 'trial')}{failed}{paid}, {now.states[RUNNING]:,} running"
+    counted = f"{many(now.evidence, 'trial')}{failed}{paid}, {now.states['running']:,} running"
     return f"{counted}: {gap_in_words(now.certified_gap, now.epsilon)}{more}{shown(plan)}"
 
 
@@ -142,7 +130,7 @@ def waiting_in_words(now: Status) -> str:
     if not now.ahead or not (now.running or now.overdue):
         return ""
     results = "1 result counts" if now.ahead == 1 else f"{now.ahead:,} results count"
-    first = min(now.running + now.overdue)
+    first = min(now.running + now.overdue, key=lambda trial: trial.number)
     left = duration_text(max(first.lease_until - now.now, 0.0))
     who = f" by {shown(first.worker)}" if first.attended else f", taken by hand by {shown(first.worker)},"
     until = f"its lease has ended; it is given up in {left}" if first in now.overdue else f"lease {left}"
@@ -171,19 +159,7 @@ def _running(now: Status) -> list[str]:
 MOST_WAITING = 1_000_000
 MOST_LISTED = 200  # running trials that a status lists; its workers count them all
 LATEST = 500  # trials among which a failure is searched, to keep the cost small
-NOTED = (FAILED, PARTIAL, CANCELLED)  # what may carry a note that says why
-
-
-class RunningTrial(NamedTuple):
-    """A trial that is under way, or awaited after its lease has ended: then `lease_until` says when it is given up."""
-
-    number: int
-    worker: str
-    plan: Plan
-    path: tuple[int, ...]
-    asked: float
-    lease_until: float
-    attended: bool
+NOTED = ("failed", "partial", "cancelled")  # what may carry a note that says why
 
 
 class Worker(NamedTuple):
@@ -196,62 +172,36 @@ class Worker(NamedTuple):
 
 @dataclass(frozen=True)
 class Status:
-    """The status of a study.
-
-    Attributes:
-        name, storage: Where it is; no secret of the address is shown.
-        created, version: When it was created, and by which version.
-        change, digest: The last change of the log, and the hash over its settled prefix.
-        now: The storage's clock, in seconds since 1970.
-        trials: How many were assigned, imported or reported late.
-        states: How many are in each state.
-        settled: Trials up to the first one that still runs: what the proof is made of.
-        evidence: Those of them whose scores are part of the proof.
-        ahead: Reported trials that count only once an earlier one, which still runs, is settled too.
-        enough: Whether they suffice then, unless what is still running contradicts them.
-        best_path, best_plan: The current plan.
-        certified_gap: How far it can be from the best, proven; infinite when nothing is but what the ranges say.
-        epsilon, delta: What is asked for.
-        done: Whether that is proven.
-        running: The first trials whose lease has not ended.
-        workers: Who runs them.
-        findings: What the scores say against the declared noise, in sentences.
-        last_failure: Which of the latest trials failed last, and why; "" when none did.
-        spent: What the trials have cost, as far as each came; None where no option has a cost.
-        worth: How a plan's worth is made of score and cost; "" where it is the score.
-        overdue: Trials whose lease has ended and that are awaited still.
-        late: Results that came after their trial was given up or cancelled: they do not count.
-        round: In a study in rounds: number of the round, plans that have their score, plans, effects to tell apart.
-    """
+    """The status of a study."""
 
     name: str
-    storage: str
+    storage: str  #: Where it is; no secret of the address is shown.
     created: float
-    version: str
-    change: int
-    digest: str
-    now: float
-    trials: int
-    states: dict[str, int]
-    settled: int
-    evidence: int
-    ahead: int
-    enough: bool
+    version: str  #: Of surepath, which created it.
+    change: int  #: The last change of the log.
+    digest: str  #: The hash over the settled prefix of the log.
+    now: float  #: The storage's clock, in seconds since 1970.
+    trials: int  #: How many were assigned, imported or reported late.
+    states: dict[str, int]  #: How many are in each state.
+    settled: int  #: Trials up to the first one that still runs: what the proof is made of.
+    evidence: int  #: Those of them whose scores are part of the proof.
+    ahead: int  #: Reported trials that count only once an earlier one, which still runs, is settled too.
+    enough: bool  #: Whether they suffice then, unless what is still running contradicts them.
     best_path: tuple[int, ...]
-    best_plan: Plan
-    certified_gap: float
+    best_plan: Plan  #: The current plan.
+    certified_gap: float  #: How far it can be from the best, proven; infinite when only the ranges say something.
     epsilon: float
     delta: float
-    done: bool
-    running: tuple[RunningTrial, ...]
-    workers: tuple[Worker, ...]
-    findings: tuple[str, ...]
-    last_failure: str
-    spent: float | None
-    worth: str
-    overdue: tuple[RunningTrial, ...]
-    late: int
-    round: dict[str, Any] | None = None
+    done: bool  #: Whether what is asked for, epsilon and delta, is proven.
+    running: tuple[Trial, ...]  #: The first trials whose lease has not ended.
+    workers: tuple[Worker, ...]  #: Who runs them.
+    findings: tuple[str, ...]  #: What the scores say against the declared noise, in sentences.
+    last_failure: str  #: Which of the latest trials failed last, and why; "" when none did.
+    spent: float | None  #: What the trials have cost, as far as each came; None where no option has a cost.
+    worth: str  #: How a plan's worth is made of score and cost; "" where it is the score.
+    overdue: tuple[Trial, ...]  #: Trials that are awaited though their lease has ended, until `lease_until`.
+    late: int  #: Results that came after their trial was given up or cancelled: they do not count.
+    round: dict[str, Any] | None = None  #: Of a study in rounds: number, plans told, plans in all, effects.
 
     @property
     def answer(self) -> str:
@@ -277,16 +227,15 @@ class Status:
     def as_dict(self) -> dict[str, Any]:
         """Return every field and the answer as plain values; `from_dict` makes the same status of them."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        listed = {name: [one._asdict() for one in getattr(self, name)] for name in ("running", "overdue", "workers")}
-        return {**found, "answer": self.answer, **listed}
+        listed = {name: [dict(one.__dict__) for one in getattr(self, name)] for name in ("running", "overdue")}
+        return {**found, "answer": self.answer, "workers": [one._asdict() for one in self.workers], **listed}
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any], mdp: MDP, storage: str) -> Status:
         """Make a status of what `as_dict` returned, perhaps sent as JSON: null for infinity, names as text."""
         own = {name: found[name] for name in cls.__dataclass_fields__ if name != "storage"}
         for name in ("running", "overdue"):
-            plans = [{"path": tuple(one["path"]), "plan": mdp.plan(one["path"])} for one in own[name]]
-            own[name] = tuple(RunningTrial(**{**one, **plan}) for one, plan in zip(own[name], plans))
+            own[name] = tuple(Trial.of_wire(one, mdp) for one in own[name])
         own |= {"best_path": tuple(own["best_path"]), "best_plan": mdp.plan(own["best_path"])}
         own |= {"workers": tuple(Worker(**one) for one in own["workers"]), "findings": tuple(own["findings"])}
         own["certified_gap"] = math.inf if own["certified_gap"] is None else float(own["certified_gap"])
@@ -303,14 +252,13 @@ def read_status(study: Study) -> Status:
 def status_of(study: Study, fold: Fold, log: Reading) -> Status:
     """Return the status of a study whose fold is up to date."""
     after = sorted(fold.window.values())
-    states = {state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES}
-    running, overdue = (
-        [row for row in after if not row.settled and row.state == state] for state in (RUNNING, EXPIRED)
-    )
+    states: dict[str, int] = {
+        state: fold.tally.states.get(state, 0) + sum(row.state == state for row in after) for state in STATES
+    }
+    open_rows = [row for row in after if not row.settled]
+    running = [row for row in open_rows if row.state == "running"]
     learner: Any = fold.view  # reading must not change what the log decides
     path, gap, epsilon = learner.recommend(), proven_gap(learner), float(learner.epsilon)
-    evidence = fold.tally.scored
-    findings = tuple(str(finding.message) for finding in learner.findings())
     return Status(
         name=study.name,
         storage=study.storage.shown,
@@ -320,9 +268,9 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         digest=fold.digest,
         now=log.now(),
         trials=fold.prefix + len(after),
-        states={**states, WAITING: len(log.queue(MOST_WAITING))},
+        states={**states, "waiting": len(log.queue(MOST_WAITING))},
         settled=fold.prefix,
-        evidence=evidence,
+        evidence=fold.tally.scored,
         ahead=sum(row.settled for row in after),
         enough=fold.enough(),
         best_path=tuple(path.tolist()),
@@ -331,22 +279,15 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         epsilon=epsilon,
         delta=float(learner.delta),
         done=bool(learner.stopped),
-        running=_listed(study.mdp, running),
+        running=tuple(study._trial(row) for row in running[:MOST_LISTED]),
         workers=_workers(running),
-        findings=findings,
+        findings=tuple(str(finding.message) for finding in learner.findings()),
         last_failure=last_failure(log) if any(states[state] for state in NOTED) else "",
         spent=fold.spent,
         worth=costs_in_words(study.mdp),
-        overdue=_listed(study.mdp, overdue),
-        late=fold.tally.sources[LATE] + sum(row.source == LATE for row in after),
+        overdue=tuple(study._trial(row) for row in open_rows if row.state == "expired")[:MOST_LISTED],
+        late=fold.tally.sources["late"] + sum(row.source == "late" for row in after),
         round=round_facts(learner),
-    )
-
-
-def _listed(mdp: MDP, rows: list[TrialRow]) -> tuple[RunningTrial, ...]:
-    return tuple(
-        RunningTrial(row.number, row.worker, mdp.plan(list(row.path)), row.path, row.asked, row.lease, row.attended)
-        for row in rows[:MOST_LISTED]
     )
 
 
@@ -361,7 +302,7 @@ def _workers(running: Iterable[TrialRow]) -> tuple[Worker, ...]:
 def last_failure(log: Reading) -> str:
     """Describe the trial that failed last, or was cancelled for a mistake, with its reason; the latest are searched."""
     rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
-    failed = [row for row in rows if row.state in NOTED and row.note and row.source != IMPORTED]
+    failed = [row for row in rows if row.state in NOTED and row.note and row.source != "imported"]
     if not failed:
         return ""
     last = max(failed, key=lambda row: (row.told or 0.0, row.number))
@@ -382,14 +323,14 @@ def explain(study: Study) -> str:
     lines[0] += "" if spent is None else f"; spent {money(spent)}"
     lines += [f"counted: {costs_in_words(study.mdp)}"] if study.mdp.charge is not None else []
     lines += str(learner.explain()).split("\n")
-    worst = study.options.on_failure == WORST  # then a failed trial is evidence: its step has its worst score
-    states = (EXPIRED, CANCELLED) if worst else (FAILED, EXPIRED, CANCELLED)
+    worst = study.options.on_failure == "worst"  # then a failed trial is evidence: its step has its worst score
+    states = ("expired", "cancelled") if worst else ("failed", "expired", "cancelled")
     left_out = {state: tally.states[state] for state in states if tally.states[state]}
-    if worst and (failed := tally.states[FAILED] + tally.states[PARTIAL]):
+    if worst and (failed := tally.states["failed"] + tally.states["partial"]):
         lines.append(f"{many(failed, 'trial')} failed; the step at which one failed counts as its worst score")
     if left_out:
         said = ", ".join(f"{count} {state}" for state, count in left_out.items())
-        late = f" ({many(tally.sources[LATE], 'result')} came too late to count)" if tally.sources[LATE] else ""
+        late = f" ({many(tally.sources['late'], 'result')} came too late to count)" if tally.sources["late"] else ""
         lines.append(f"left out of the proof: {said}{late}; their being left out must not depend on their scores")
     findings = learner.findings()
     if findings:

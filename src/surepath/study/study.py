@@ -29,22 +29,7 @@ from surepath.study.fold import Fold, affordable, checked_budget
 from surepath.study.rounds import refuse_own_plans
 from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
-from surepath.study.trial import (
-    ASKED,
-    CANCELLED,
-    EXCLUDE,
-    LEAVE_OUT,
-    QUEUED,
-    REFERENCE,
-    RUNNING,
-    TIGHTEN,
-    ActionRow,
-    QueueRow,
-    StudyRecord,
-    Trial,
-    TrialRow,
-    trial_number,
-)
+from surepath.study.trial import ActionRow, QueueRow, StudyRecord, Trial, TrialRow, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -75,7 +60,7 @@ def next_plans(
     if len(plans) < n:
         try:
             for path in fold.choose(n - len(plans), [*taken, *(plan.path for plan in plans)]).tolist():
-                plans.append(QueueRow(0, tuple(path), ASKED))
+                plans.append(QueueRow(0, tuple(path), "asked"))
         except WaitingError:
             if not plans:
                 raise
@@ -84,7 +69,7 @@ def next_plans(
         spent = tally.spent + sum(map(tally.expected, taken))
         kept = affordable(spent, [tally.expected(plan.path) for plan in plans], budget)
         for plan in reversed(plans[kept:]):
-            if plan.source != ASKED:
+            if plan.source != "asked":
                 log.add_to_queue(plan, front=True)
         plans = plans[:kept]
     return plans
@@ -156,7 +141,7 @@ class Study:
         sigma: Any = None,
         lease: Any = "10min",
         *,
-        on_failure: str = LEAVE_OUT,
+        on_failure: str = "leave-out",
         cases: Any = None,
         cases_per_trial: int = 1,
         dependence: str | None = None,
@@ -361,7 +346,7 @@ class Study:
         for i, plan in enumerate(next_plans(log, self._fold, one.n, one.budget, beside), start=log.last_number() + 1):
             cases = self._cases.drawn(i)
             less = () if reference is None else reference.baseline(cases)
-            rows.append(TrialRow(i, RUNNING, plan.path, plan.source, plan.of, cases=cases, baseline=less, **facts))
+            rows.append(TrialRow(i, "running", plan.path, plan.source, plan.of, cases=cases, baseline=less, **facts))
         log.add_trials(rows)
         return rows
 
@@ -370,13 +355,14 @@ class Study:
         if not self._cases.names:
             return None
         if self._known_reference is None or not log.last_number():
-            told = [row.content["scores"] for row in log.actions_after(0)[:1] if row.kind == REFERENCE]
+            told = [row.content["scores"] for row in log.actions_after(0)[:1] if row.kind == "reference"]
             self._known_reference = [Reference(scores) for scores in told]
         return self._known_reference[0] if self._known_reference else None
 
     def _trial(self, row: TrialRow) -> Trial:
         path = self.mdp.check_path(row.path)
-        return Trial(row.number, self.mdp.plan(path), path, row.lease, row.source, row.worker, row.cases)
+        plan = self.mdp.plan(path)
+        return Trial(row.number, plan, path, row.lease, row.source, row.worker, row.cases, row.attended)
 
     def tell(
         self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
@@ -411,7 +397,7 @@ class Study:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
         number = trial_number(trial)
         with self._lock:
-            self._write(lambda log: telling.settle(log, number, CANCELLED, note))
+            self._write(lambda log: telling.settle(log, number, "cancelled", note))
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends. An expired trial cannot be renewed."""
@@ -425,8 +411,8 @@ class Study:
         arcs, key = tuple(telling.path_of(self.mdp, plan).tolist()), _key(request)
 
         def do(log: Writing) -> None:
-            if log.first_time(key, [QUEUED, arcs]):
-                log.add_to_queue(QueueRow(0, arcs, QUEUED, None, log.now()))
+            if log.first_time(key, ["queued", arcs]):
+                log.add_to_queue(QueueRow(0, arcs, "queued", None, log.now()))
 
         with self._lock:
             self._write(do)
@@ -496,7 +482,7 @@ class Study:
         def do(log: Writing) -> None:
             if log.last_number() or log.actions_after(0):
                 raise StudyError("a reference is told before the first trial and the first decision, and only once")
-            log.add_action(ActionRow(1, 0, REFERENCE, content, log.now()))
+            log.add_action(ActionRow(1, 0, "reference", content, log.now()))
 
         with self._lock:
             self._write(do)
@@ -609,12 +595,12 @@ class Study:
     def exclude(self, option: Any, *, request: str | None = None) -> None:
         """Mark options, {step: option} or arcs, as infeasible: a fact of the world and not a verdict on scores."""
         arcs = option_arcs(self.mdp, option).tolist()
-        self._decide(EXCLUDE, arcs, lambda copy: copy.exclude(arcs), _key(request))
+        self._decide("exclude", arcs, lambda copy: copy.exclude(arcs), _key(request))
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
         """Continue with a smaller epsilon, all data kept."""
         wanted = check_epsilon(epsilon)
-        self._decide(TIGHTEN, wanted, lambda copy: copy.tighten(wanted), _key(request))
+        self._decide("tighten", wanted, lambda copy: copy.tighten(wanted), _key(request))
 
     def _decide(self, kind: str, content: Any, attempt: Callable[[Any], None], key: str) -> int:
         """Write an action into the log; returns its number, 0 where the first attempt came through after all."""
@@ -624,7 +610,7 @@ class Study:
                 return 0
             self._fold.sync(log)
             attempt(self._fold.copy())  # what the learner refuses never enters the log
-            if kind == TIGHTEN:  # nor what would make it refuse results that wait for their turn
+            if kind == "tighten":  # nor what would make it refuse results that wait for their turn
                 for row in self._fold.ahead:
                     telling.check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
             number = self._fold.actions + 1

@@ -51,7 +51,7 @@ from surepath._checks import shortened
 from surepath._optional import need
 from surepath._text import hidden, is_open
 from surepath.errors import StorageError
-from surepath.study.trial import CANCELLED, EXPIRED, RUNNING, TIGHTEN, ActionRow, QueueRow, SnapshotRow, TrialRow
+from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = MetaData()
 TYPES: dict[Any, Any] = {
@@ -135,8 +135,8 @@ requests = Table(
 _STUDY: BindParameter[int] = bindparam("the_study")
 _NUMBER: BindParameter[int] = bindparam("the_number")
 _LIMIT: BindParameter[int] = bindparam("the_limit")
-_IS_OPEN = (trials.c.state == text(f"'{RUNNING}'")) | (  # written out, so that the partial index serves
-    (trials.c.state == text(f"'{EXPIRED}'")) & trials.c.told.is_(None)
+_IS_OPEN = (trials.c.state == text("'running'")) | (  # written out, so that the partial index serves
+    (trials.c.state == text("'expired'")) & trials.c.told.is_(None)
 )
 _TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
 
@@ -190,7 +190,9 @@ ADD_TRIAL = insert(trials)
 SETTLED_BY = ("state", "lease", "told", "note", "cost", "tries")  # columns that a report changes, beside the rewards
 UPDATE_TRIAL = (
     update(trials)
-    .where(trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_((RUNNING, EXPIRED, CANCELLED)))
+    .where(
+        trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_(("running", "expired", "cancelled"))
+    )
     .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "baseline", "change")})
 )
 
@@ -199,7 +201,7 @@ ACTIONS = (
     .where(actions.c.study == _STUDY, actions.c.number > _NUMBER)
     .order_by(actions.c.number)
 )
-TIGHTENED = select(actions.c.number, actions.c.content).where(actions.c.study == _STUDY, actions.c.kind == TIGHTEN)
+TIGHTENED = select(actions.c.number, actions.c.content).where(actions.c.study == _STUDY, actions.c.kind == "tighten")
 ADD_ACTION = insert(actions)
 
 QUEUE = (

@@ -19,19 +19,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.study.fold import counted_rewards
 from surepath.study.storage import Reading, Writing
-from surepath.study.trial import (
-    CANCELLED,
-    COMPLETE,
-    EXPIRED,
-    FAILED,
-    IMPORTED,
-    LATE,
-    PARTIAL,
-    RUNNING,
-    SCORED,
-    TrialRow,
-    case_text,
-)
+from surepath.study.trial import SCORED, State, TrialRow, case_text
 
 
 class Rules(NamedTuple):
@@ -89,10 +77,10 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
     if result.failed:
         if len(seen) == mdp.horizon:
             raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
-        return _record(log, mdp, row, PARTIAL if seen else FAILED, seen, kept_text(result.note), rules, less)
+        return _record(log, mdp, row, "partial" if seen else "failed", seen, kept_text(result.note), rules, less)
     if not seen:
         raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
-    return _record(log, mdp, row, COMPLETE if len(seen) == mdp.horizon else PARTIAL, seen, "", rules, less)
+    return _record(log, mdp, row, "complete" if len(seen) == mdp.horizon else "partial", seen, "", rules, less)
 
 
 def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:
@@ -123,7 +111,7 @@ def _record(
     log: Writing,
     mdp: MDP,
     row: TrialRow,
-    state: str,
+    state: State,
     seen: tuple[float, ...],
     note: str,
     rules: Rules,
@@ -132,16 +120,16 @@ def _record(
     now = log.now()
     new = row._replace(state=state, rewards=seen, told=now, note=note, baseline=less or row.baseline)
     check_countable(log, mdp, new, rules)
-    if not row.settled or (row.state in (EXPIRED, CANCELLED) and _not_counted_yet(log, row.number)):
+    if not row.settled or (row.state in ("expired", "cancelled") and _not_counted_yet(log, row.number)):
         log.update_trial(new)
         return TOLD
-    if row.state in (EXPIRED, CANCELLED):
-        late = [other for other in log.trials_of(row.number) if other.source == LATE]
+    if row.state in ("expired", "cancelled"):
+        late = [other for other in log.trials_of(row.number) if other.source == "late"]
         if late:
             return _same(late[0], new)
-        if state == FAILED:
+        if state == "failed":
             return REPEATED  # nothing was seen, and it is counted already
-        log.add_trials([new._replace(number=log.last_number() + 1, source=LATE, of=row.number, request=None)])
+        log.add_trials([new._replace(number=log.last_number() + 1, source="late", of=row.number, request=None)])
         return WAS_LATE
     return _same(row, new)
 
@@ -156,7 +144,7 @@ def _same(row: TrialRow, new: TrialRow) -> str:
     if (row.state, row.rewards, row.baseline) == (new.state, new.rewards, new.baseline):
         return REPEATED
     was = f"as {list(row.rewards)}" if row.state in SCORED else f"as {row.state}"
-    if row.source == LATE:
+    if row.source == "late":
         raise ConflictError(
             f"trial {row.of}'s late result was kept as trial {row.number}, recorded {was}; "
             f"a recorded trial never changes"
@@ -164,7 +152,7 @@ def _same(row: TrialRow, new: TrialRow) -> str:
     raise ConflictError(f"trial {row.number} was already recorded {was}; a recorded trial never changes")
 
 
-def settle(log: Writing, number: int, state: str, note: str = "") -> None:
+def settle(log: Writing, number: int, state: State, note: str = "") -> None:
     """Settle a trial that runs or is awaited without any result; one that is settled stays as it is."""
     row = _row(log, number)
     if not row.settled:
@@ -174,7 +162,7 @@ def settle(log: Writing, number: int, state: str, note: str = "") -> None:
 def renew(log: Writing, number: int, lease: float) -> float:
     """Extend a running trial's lease."""
     row = _row(log, number)
-    if row.state != RUNNING:
+    if row.state != "running":
         raise StudyError(f"trial {row.number} is {row.state}: only a running trial's lease can be renewed")
     until = log.now() + lease
     log.update_trial(row._replace(lease=until))
@@ -187,8 +175,8 @@ def past_result(mdp: MDP, plan: Any, rewards: Any, note: str) -> TrialRow:
     seen, _ = _checked(mdp, arcs, rewards)
     if not seen:
         raise SettingError("a past result needs at least one score")
-    state = COMPLETE if len(seen) == mdp.horizon else PARTIAL
-    return TrialRow(0, state, arcs, IMPORTED, rewards=seen, note=kept_text(note))
+    state: State = "complete" if len(seen) == mdp.horizon else "partial"
+    return TrialRow(0, state, arcs, "imported", rewards=seen, note=kept_text(note))
 
 
 def path_of(mdp: MDP, plan: Any) -> IntArray:

@@ -13,62 +13,45 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
 
 from surepath._checks import IntArray, whole
+from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, plan_in_words
 
-WAITING = "waiting"
-RUNNING = "running"
-COMPLETE = "complete"
-PARTIAL = "partial"
-FAILED = "failed"
-EXPIRED = "expired"
-CANCELLED = "cancelled"
+State = Literal["waiting", "running", "complete", "partial", "failed", "expired", "cancelled"]
+STATES: tuple[State, ...] = get_args(State)
+SETTLED: frozenset[State] = frozenset(STATES[2:])  # a settled trial never changes again
+SCORED: frozenset[State] = frozenset({"complete", "partial"})
 
-STATES = (WAITING, RUNNING, COMPLETE, PARTIAL, FAILED, EXPIRED, CANCELLED)
-SETTLED = frozenset({COMPLETE, PARTIAL, FAILED, EXPIRED, CANCELLED})  # a settled trial never changes again
-SCORED = frozenset({COMPLETE, PARTIAL})
-
-# Where a trial comes from.
-ASKED = "asked"  # chosen by the learner
-QUEUED = "queued"  # by a person
-RETRIED = "retried"  # the plan of an expired trial, assigned again
-LATE = "late"  # a result reported after its trial had expired or was cancelled; it names that trial
-IMPORTED = "imported"  # a past result
-
-SOURCES = (ASKED, QUEUED, RETRIED, LATE, IMPORTED)
-
-# What a failed trial counts for.
-LEAVE_OUT, WORST = "leave-out", "worst"
-ON_FAILURE = (LEAVE_OUT, WORST)
-
-# Decisions of a person that are part of the log.
-EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
+# Where a trial comes from: chosen by the learner; queued by a person; the plan of an expired trial, assigned again; a
+# result reported after its trial had expired or was cancelled, which it names; a past result.
+Source = Literal["asked", "queued", "retried", "late", "imported"]
+SOURCES: tuple[Source, ...] = get_args(Source)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Trial:
-    """One play of a plan that was assigned to a worker.
+    """One play of a plan that was assigned to a worker."""
 
-    Attributes:
-        number: The number to report it under.
-        plan: {step: option}.
-        path: The same as arcs, int [H].
-        lease_until: When the lease ends, in seconds since 1970 by the storage's clock; `study.renew` extends it.
-        source: "asked" (chosen by the learner), "queued" (by a person), "retried" (the plan of an expired trial).
-        worker: Who asked for it.
-        cases: The cases to play it on, in a study that has some.
-    """
+    number: int  #: The number to report it under.
+    plan: Plan = field(hash=False)  #: {step: option}.
+    path: IntArray = field(compare=False)  #: The same as arcs, int [H].
+    lease_until: float  #: Seconds since 1970, by the storage's clock; `study.renew` extends it.
+    source: str  #: "asked" (chosen by the learner), "queued" (by a person), "retried" (the plan of an expired trial).
+    worker: str  #: Who asked for it.
+    cases: tuple[str, ...] = ()  #: The cases to play it on, in a study that has some.
+    attended: bool = False  #: Whether its worker renews the lease, so that it ends only when the worker has died.
 
-    number: int
-    plan: Plan
-    path: IntArray
-    lease_until: float
-    source: str
-    worker: str
-    cases: tuple[str, ...] = ()
+    @classmethod
+    def of_wire(cls, found: Mapping[str, Any], mdp: MDP) -> Trial:
+        """Make a trial of its fields as plain values; the plan follows from the path."""
+        own = {name: found[name] for name in ("number", "lease_until", "source", "worker", "attended")}
+        return cls(
+            path=(path := mdp.check_path(found["path"])), plan=mdp.plan(path), cases=tuple(found["cases"]), **own
+        )
 
     @property
     def case(self) -> str | None:
@@ -95,34 +78,24 @@ def trial_number(trial: Trial | int) -> int:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """Record of a study, frozen when it is created.
+    """Record of a study, frozen when it is created."""
 
-    Attributes:
-        name: Unique in its storage.
-        problem: The problem as JSON text, without means.
-        problem_hash: Content hash of the graph.
-        settings: Learner and settings, every number of its bound among them, as JSON text.
-        options: Lease, failure policy and the like, as JSON text.
-        created: Seconds since 1970.
-        version: The surepath version that created it.
-    """
-
-    name: str
-    problem: str
-    problem_hash: str
-    settings: str
-    options: str
-    created: float
-    version: str
+    name: str  # unique in its storage
+    problem: str  # as JSON text, without means
+    problem_hash: str  # content hash of the graph
+    settings: str  # learner and settings, every number of its bound among them, as JSON text
+    options: str  # lease, failure policy and the like, as JSON text
+    created: float  # seconds since 1970
+    version: str  # of surepath, which created it
 
 
 class TrialRow(NamedTuple):
     """One trial of the log."""
 
     number: int  # 1, 2, ... in the order asked for
-    state: str
+    state: State
     path: tuple[int, ...]  # H arcs
-    source: str
+    source: Source
     of: int | None = None  # the trial this one repeats or reports late
     rewards: tuple[float, ...] = ()  # those that were reported, in the user's direction
     worker: str = ""
@@ -141,11 +114,11 @@ class TrialRow(NamedTuple):
     @property
     def settled(self) -> bool:
         """Return whether the trial is settled, so that later ones may count; an expired one is when it was given up."""
-        return self.state in SETTLED and (self.state != EXPIRED or self.told is not None)
+        return self.state in SETTLED and (self.state != "expired" or self.told is not None)
 
 
 class ActionRow(NamedTuple):
-    """A decision of a person that is part of the log: an exclusion, a tighter epsilon."""
+    """A decision of a person that is part of the log: "exclude", "tighten", "reference", or a confirmation."""
 
     number: int  # 1, 2, ...
     after: int  # the action counts after this many settled trials
@@ -160,7 +133,7 @@ class QueueRow(NamedTuple):
 
     number: int
     path: tuple[int, ...]
-    source: str
+    source: Source
     of: int | None = None
     at: float = 0.0
 

@@ -221,13 +221,8 @@ class RemoteStudy:
         who = self.worker if worker is None else worker
         body = {"n": 1 if n is None else n, "worker": who, "request": _key(request), "budget": budget}
         body["attended"] = attended
-        trials = [self._trial(found) for found in self._call("ask", body)["trials"]]
+        trials = [Trial.of_wire(found, self.mdp) for found in self._call("ask", body)["trials"]]
         return trials[0] if n is None else trials
-
-    def _trial(self, found: dict[str, Any]) -> Trial:
-        path = self.mdp.check_path(found["path"])
-        number, lease, source, worker = (found[name] for name in ("number", "lease_until", "source", "worker"))
-        return Trial(number, self.mdp.plan(path), path, lease, source, worker, tuple(found["cases"]))
 
     def tell(
         self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
@@ -256,7 +251,7 @@ class RemoteStudy:
         body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "baseline": plain(baseline)}
         body |= {"path": _played(trial), "ask": ask}
         found = self._call(f"trials/{trial_number(trial)}/tell", body)
-        return str(found["outcome"]), None if found["next"] is None else self._trial(found["next"])
+        return str(found["outcome"]), None if found["next"] is None else Trial.of_wire(found["next"], self.mdp)
 
     def fail(
         self,

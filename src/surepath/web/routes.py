@@ -482,15 +482,9 @@ def played(study: Study, number: int, path: list[int] | None) -> Trial | int:
 def assigned(study: Study, trial: Trial) -> dict[str, Any]:
     """Return a trial as whoever runs it needs it."""
     return {
-        "number": trial.number,
-        "plan": plain(trial.plan),
+        **plain(trial.__dict__),
         "options": options_of(study.mdp, trial.path),
-        "path": trial.path.tolist(),
         "known": study.mdp.unscored[trial.path].tolist(),
-        "lease_until": trial.lease_until,
-        "source": trial.source,
-        "worker": trial.worker,
-        "cases": list(trial.cases),
     }
 
 

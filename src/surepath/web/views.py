@@ -22,7 +22,7 @@ from surepath.study.status import Status, status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.tables import trials
-from surepath.study.trial import COMPLETE, FAILED, PARTIAL, RUNNING, WORST, TrialRow
+from surepath.study.trial import TrialRow
 
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
 MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
@@ -30,7 +30,7 @@ OPEN_ARC, RULED_OUT_ARC, EXCLUDED_ARC, KNOWN_ARC = range(4)
 LONGEST_DRAWN_LABEL = 200
 SCANNED = 20_000  # trials that one request with a filter reads
 MOST_PACE_POINTS = 200  # of the results over time
-_RESULT = (trials.c.study == bindparam("the_study")) & trials.c.state.in_((COMPLETE, PARTIAL, FAILED))
+_RESULT = (trials.c.study == bindparam("the_study")) & trials.c.state.in_(("complete", "partial", "failed"))
 PACE_ENDS = select(func.min(trials.c.told), func.max(trials.c.told)).where(_RESULT)
 _STRETCH = cast((trials.c.told - bindparam("the_first")) / bindparam("the_stretch"), Integer)
 PACE = (
@@ -140,8 +140,8 @@ def notes(fold: Fold) -> list[str]:
     learner: Any = fold.view
     facts = round_facts(learner)
     found = [] if facts is None else [round_in_words(facts)]
-    states, worst = fold.tally.states, fold.on_failure == WORST  # then a step that failed has its worst score
-    if worst and (failed := states[FAILED] + states[PARTIAL]):
+    states, worst = fold.tally.states, fold.on_failure == "worst"  # then a step that failed has its worst score
+    if worst and (failed := states["failed"] + states["partial"]):
         trials = many(fold.prefix, "trial")
         found.append(f"Of {trials}, {failed:,} failed: the step at which one failed counts as its worst score")
     names = ("expired", "cancelled") if worst else ("failed", "partial", "expired", "cancelled")
@@ -242,7 +242,7 @@ def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
         "options": options_of(mdp, row.path),
         "path": list(row.path),
         "rewards": list(row.rewards),
-        "total": sum(row.rewards) if row.state == COMPLETE else None,
+        "total": sum(row.rewards) if row.state == "complete" else None,
         "asked": row.asked,
         "lease": row.lease,
         "told": row.told,
@@ -264,14 +264,16 @@ def trials_page(
     mdp, last = study.mdp, log.last_number()
     if sort:
         first = max(1, last - SCANNED + 1)
-        rows = [row for row in scanned(log, first, last) if row.state == COMPLETE and _matches(mdp, row, state, text)]
+        rows = [row for row in scanned(log, first, last) if row.state == "complete" and _matches(mdp, row, state, text)]
         rows.sort(key=lambda row: sum(row.rewards), reverse=sort == "total")
         found = [plain(trial(mdp, row)) for row in rows[:limit]]
         return {"trials": found, "total": last, "next": None, "searched": [first, last]}
     top = last if before is None else min(last, before - 1)
     low, found = top, []
-    if state == RUNNING:  # every running trial is in the fold's window
-        rows = sorted((row for row in fold.window.values() if row.state == RUNNING and row.number <= top), reverse=True)
+    if state == "running":  # every running trial is in the fold's window
+        rows = sorted(
+            (row for row in fold.window.values() if row.state == "running" and row.number <= top), reverse=True
+        )
         hits = [row for row in rows if _matches(mdp, row, None, text)]
         found, low = hits[:limit], 0
         if len(hits) > limit:
