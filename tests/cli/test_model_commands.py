@@ -107,8 +107,8 @@ def test_a_sheet_has_a_column_for_each_step(tmp_path: Path, suffix: str) -> None
 
 def test_a_sheet_of_steps_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for text, message in [
-        ("a,b,a\nx,y,z\n", "names the step 'a' twice"),
-        ("a,,b\nx,y,z\n", "has the option 'y' in a column without a step"),
+        ("a,b,a\nx,y,z\n", "names the column 'a' twice"),
+        ("a,,b\nx,y,z\n", "has a cell in a column without a name"),
         ("# low: 0\na,b\nx,y\n", "low and high go together"),
         ("a,b\nx,\n", "steps"),
     ]:

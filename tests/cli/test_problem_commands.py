@@ -11,10 +11,9 @@ from typer.testing import CliRunner
 from surepath import MDP, families, simulate, theory
 from surepath.cli.main import app
 from surepath.errors import ProblemError
-from surepath.model.files import save_problem
 from surepath.simulation.estimate import estimate
 from tests.cli.shell import shell
-from tests.model.sources.problem_texts import EDGE, problem
+from tests.model.sources.problem_texts import EDGE, problem, with_means
 
 # `surepath bound`: the table, the JSON, what it asks for --------------------------------------------------------------
 
@@ -49,7 +48,7 @@ def test_text_shows_bounds_and_the_options_that_cost_most() -> None:
 def test_the_file_may_say_epsilon_and_delta(tmp_path: Path) -> None:
     instance = families.from_id(PROBLEM)
     file = tmp_path / "problem.json"
-    save_problem(file, instance.mdp, instance, epsilon=0.1, delta=0.05)
+    file.write_text(with_means(instance, epsilon=0.1, delta=0.05))
     answer = run.invoke(app, ["bound", str(file), "--json", "--no-time"])
     assert answer.exit_code == 0, answer.output
     assert json.loads(answer.stdout)["epsilon"] == 0.1
@@ -83,7 +82,7 @@ def test_json_holds_what_estimate_gives() -> None:
 @pytest.mark.parametrize(("options", "missing"), [([], "epsilon"), (["--epsilon", "1", "--delta", "0.1"], "sigma")])
 def test_what_the_file_leaves_open_is_asked_for(tmp_path: Path, options: list[str], missing: str) -> None:
     file = tmp_path / "bare.json"
-    save_problem(file, families.from_id(NAME).mdp)
+    families.from_id(NAME).mdp.save(file)
     noise = ["--sigma", "1"] if missing == "epsilon" else []
     result = CliRunner().invoke(app, ["estimate", str(file), *options, *noise])
     assert result.exit_code == 2

@@ -9,8 +9,8 @@ import pytest
 from surepath.errors import SettingError
 from surepath.experiments.spec import Spec, instance_seed, min_gap_of, name_of
 from surepath.model import families
-from surepath.model.files import save_problem
 from tests.experiments.specs import small
+from tests.model.sources.problem_texts import with_means
 
 TEXT = """\
 runs = 4            # of every cell
@@ -71,7 +71,7 @@ def test_a_spec_is_rebuilt_from_its_own_data(tmp_path: Path) -> None:
 
 def test_a_problem_file_travels_by_content(tmp_path: Path) -> None:
     instance = families.chain(3, 2, seed=1)
-    save_problem(tmp_path / "mine.json", instance.mdp, instance)
+    (tmp_path / "mine.json").write_text(with_means(instance))
     (tmp_path / "table.csv").write_text("state,action,next_state,mean,sigma\na,x,,0.5,1\na,y,,0.75,1\n")
     extra = '\n[[instances]]\nfile = "mine.json"\n[[instances]]\nfile = "table.csv"\n'
     spec = load(TEXT + extra, tmp_path)
@@ -158,7 +158,7 @@ def test_the_spec_of_the_documents_works(tmp_path: Path) -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
     text = page.split("```toml\n")[1].split("```")[0]
     instance = families.chain(3, 2, seed=1)
-    save_problem(tmp_path / "problem.json", instance.mdp, instance)
+    (tmp_path / "problem.json").write_text(with_means(instance))
     spec = load(text, tmp_path)
     assert len(spec.cells()) == 6 * 3
     assert {field for field in Spec.model_fields if field in text} == set(Spec.model_fields)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from surepath import MDP, Bernoulli, Bounded, Challenger, Empirical, Gaussian, Instance
 from surepath.errors import ProblemError
 from surepath.kernels.sweeps import reality_of
-from surepath.model.files import load_problem, parse_json_problem, problem_text, save_problem
+from surepath.model.files import load_problem, parse_json_problem, problem_text
 from surepath.model.paths import in_words
 from surepath.model.worlds import Law
 from tests.model.test_rewards import fill
@@ -136,9 +136,8 @@ def test_files_pickles_and_copies_keep_costs(tmp_path: Path) -> None:
     assert parse_json_problem(problem_text(mdp)).mdp == mdp
     assert pickle.loads(pickle.dumps(mdp)) == copy.deepcopy(mdp) == mdp
     edges = MDP.from_edges([("a", "x", "b"), ("b", "y", "")], sigma=1.0).with_costs([0.1, 0.0], 0.3)
-    instance = Instance(edges, Gaussian([1.0, 2.0], 1.0))
-    save_problem(tmp_path / "q.json", edges, instance)
-    assert load_problem(tmp_path / "q.json").instance == instance
+    edges.save(tmp_path / "q.json")
+    assert MDP.load(tmp_path / "q.json") == edges
     assert mdp.with_costs(None).content_hash == MDP.from_steps(STEPS, sigma=0.1).content_hash
     hashes = [m.content_hash for m in (mdp, mdp.with_costs(mdp.cost), mdp.with_costs(None), mdp.with_costs(1.0))]
     assert all(a != b for a, b in pairwise(hashes))
@@ -146,7 +145,7 @@ def test_files_pickles_and_copies_keep_costs(tmp_path: Path) -> None:
     assert parse_json_problem(json.dumps({**steps, "cost_weight": 0.5})).mdp == mdp
 
 
-def test_a_column_cost_beside_means_or_a_weight_is_a_known_cost(tmp_path: Path) -> None:
+def test_a_column_cost_of_a_table_is_a_known_cost(tmp_path: Path) -> None:
     file = tmp_path / "p.csv"
     file.write_text("state,action,next_state,mean,cost,sigma\na,x,,1,0.5,0.1\na,y,,2,4,0.1\n")
     problem = load_problem(file)
@@ -156,10 +155,6 @@ def test_a_column_cost_beside_means_or_a_weight_is_a_known_cost(tmp_path: Path) 
     assert problem.instance.means.tolist() == [1.0, 2.0]
     file.write_text("# cost_weight: 0.5\nstate,action,next_state,cost,sigma\na,x,,0.5,0.1\na,y,,4,0.1\n")
     assert load_problem(file).mdp.cost_weight == 0.5
-    file.write_text("# direction: minimize\nstate,action,next_state,cost,sigma\na,x,,0.5,0.1\na,y,,4,0.1\n")
-    as_means = load_problem(file)  # as before: costs to be learned
-    assert as_means.mdp.cost is None
-    assert as_means.instance is not None
 
 
 @pytest.mark.parametrize(

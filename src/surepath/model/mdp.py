@@ -317,7 +317,7 @@ class MDP:
         """Write a JSON problem file."""
         from surepath.model.files import save_problem
 
-        save_problem(path, self)
+        save_problem(Path(path), self)
 
     def with_costs(self, cost: ArrayLike | None, cost_weight: float = 0.0) -> MDP:
         """Build the same problem with known costs: one number, or one per arc; None takes them away.

@@ -1,4 +1,4 @@
-"""Text files: refused by size before they are read, replaced whole when they are written; tables of edges as CSV.
+"""Text files: refused by size before they are read, replaced whole when they are written.
 
 Cells of CSV files are written so that no spreadsheet takes a text for a formula (`csv_line`), and read back as they
 were (`plain_cell`).
@@ -13,14 +13,12 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from surepath._checks import repeated, suggest
 from surepath._optional import need
 from surepath.errors import FileError, MissingExtraError, ProblemError
-from surepath.model.edges import COLUMNS
 
 # A problem of a million edges fits; larger ones are better built from arrays.
 MAX_BYTES = 64 * 2**20
@@ -190,94 +188,3 @@ def _umask() -> int:
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
-
-
-# Csv table ------------------------------------------------------------------------------------------------------------
-# The edge-table CSV: a header line, one edge a line, lines that start with # are remarks.
-#
-# The remark "# direction: minimize" is read. A column may be called cost, time, price or latency in place of mean, in
-# a table that says whether it is to be minimised: the numbers do not show it. In a table that has a column mean too,
-# or the remark "# cost_weight: 0.5", the column cost holds the known costs of options.
-
-COSTS = ("cost", "time", "price", "latency")
-
-
-class CsvTable(NamedTuple):
-    """Rows of a CSV edge table, and the line of each."""
-
-    rows: list[dict[str, str]]
-    place: Callable[[int], str]
-    direction: str
-    cost_weight: float  # of known costs, as a remark says
-
-
-def parse_csv(text: str, name: str) -> CsvTable:
-    """Return the rows of the text of a CSV file, names and numbers still as text."""
-    header: list[str] | None = None
-    rows: list[dict[str, str]] = []
-    lines: list[int] = []
-    direction = costs = weight = None
-    for number, line in enumerate(io.StringIO(text, newline=""), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            remark = re.fullmatch(r"\s*#\s*(direction|cost_weight)\s*[:=]\s*(\S+)\s*", line)
-            if remark and remark[1] == "direction":
-                direction = _direction(remark[2], f"{name}, line {number}")
-            elif remark:
-                weight = _weight(remark[2], f"{name}, line {number}")
-            continue
-        if "\0" in line:
-            raise ProblemError(f"{name}, line {number} holds a NUL byte; an edge table is plain text")
-        try:
-            cells = [plain_cell(cell.strip()) for cell in next(csv.reader([line], strict=True))]
-        except csv.Error as cause:
-            raise ProblemError(f"{name}, line {number} is not valid CSV: {cause}") from cause
-        if header is None:
-            costs = next((cell for cell in cells if cell in COSTS), None)
-            if costs == "cost" and ("mean" in cells or weight is not None):
-                costs = None
-            header = _header(["mean" if cell == costs else cell for cell in cells], name, number)
-            continue
-        if len(cells) != len(header):
-            raise ProblemError(f"{name}, line {number} has {len(cells)} cells; the header has {len(header)} columns")
-        rows.append(dict(zip(header, cells)))
-        lines.append(number)
-    if header is None:
-        raise ProblemError(f"{name} is empty; an edge table starts with a header line such as state,action,next_state")
-    if costs is not None and direction is None:
-        raise ProblemError(
-            f"{name} has a column {costs!r}, and nothing says whether less is better; write the line "
-            f'"# direction: minimize" at its top'
-        )
-    return CsvTable(rows, lambda i: f"{name}, line {lines[i]}", direction or "maximize", weight or 0.0)
-
-
-def _direction(said: str, where: str) -> str:
-    if said not in ("maximize", "minimize"):
-        raise ProblemError(f"{where}: the direction is maximize or minimize, not {said!r}")
-    return said
-
-
-def _weight(said: str, where: str) -> float:
-    try:
-        found = float(said)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found < float("inf"):
-        raise ProblemError(
-            f"{where}: cost_weight is a number of at least 0, what one unit of cost takes from the score; not {said!r}"
-        )
-    return found
-
-
-def _header(cells: list[str], name: str, number: int) -> list[str]:
-    for cell in cells:
-        if cell not in COLUMNS:
-            hint = "; separate columns with commas" if ";" in cell or "\t" in cell else suggest(cell, COLUMNS)
-            raise ProblemError(f"{name}, line {number} has an unknown column {cell!r}{hint}")
-    twice = repeated(cells)
-    if twice is not None:
-        raise ProblemError(f"{name}, line {number} names the column {twice!r} twice")
-    for needed in ("state", "action", "next_state"):
-        if needed not in cells:
-            raise ProblemError(f"{name}, line {number} lacks the column {needed!r}")
-    return cells
