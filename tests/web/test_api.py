@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import tempfile
@@ -21,7 +20,6 @@ from hypothesis import HealthCheck, Phase, settings
 from surepath import MDP, Study
 from surepath._checks import rounded_up
 from surepath.errors import SettingError
-from surepath.study.forecast import Forecast, forecast
 from surepath.study.storage import Storage
 from surepath.web.access import Access, open_access
 from surepath.web.app import LARGEST_BODY, create_app
@@ -196,7 +194,7 @@ def test_what_is_wrong_is_said_in_words(
         ("POST", "ask", "[1]", "application/json", "the body must be a JSON object, such as {}"),
         ("POST", "ask", '{"count": 2}', "application/json", "there is no field count here; /api/openapi.json lists"),
         ("POST", "ask", '{"n": 0}', "application/json", "n: Input should be greater than or equal to 1"),
-        ("POST", "trials/1/tell", "{}", "application/json", "rewards is missing"),
+        ("POST", "tighten", "{}", "application/json", "epsilon is missing"),
         (
             "POST",
             "trials/1/tell",
@@ -230,7 +228,7 @@ def test_unknown_studies_and_trials(storage: Storage, writer: Caller) -> None:
     assert writer.get("status", study="..")["name"] == ".."
     assert writer.get("status", study="one/two <b>")["name"] == "one/two <b>"
     assert "there is no study 'three'" in writer.get("status", study="three", expect=404)["message"]
-    for verb in ("tell", "fail", "renew", "cancel"):
+    for verb in ("tell", "renew", "cancel"):
         body = {"rewards": [1.0]} if verb == "tell" else {}
         assert writer.post(f"trials/7/{verb}", body, study="..", expect=404)["message"].startswith(
             "there is no trial 7"
@@ -271,34 +269,14 @@ def test_who_has_no_token_sees_nothing(client: TestClient, storage: Storage) -> 
 def test_a_read_token_cannot_write(client: TestClient, storage: Storage, reader: Caller) -> None:
     study = new_study(storage)
     described = client.get("/api/openapi.json").json()
-    bodies = {"tell": {"rewards": []}, "enqueue": {"plan": []}, "exclude": {"option": []}, "tighten": {"epsilon": 0.1}}
+    bodies = {"tell": {}, "enqueue": {"plan": []}, "exclude": {"option": []}, "tighten": {"epsilon": 0.1}}
     bodies |= {"tell-many": {"results": []}, "import": {"results": []}}
     posts = [path for path, verbs in described["paths"].items() if "post" in verbs]
-    assert len(posts) == 10
+    assert len(posts) == 9
     for path in posts:
         verb = path.removeprefix("/api/").replace("{number}", "1")
         assert reader.post(verb, bodies.get(verb.rpartition("/")[2]), expect=403)["error"] == "write-token"
     assert len(study) == 0
-
-
-def test_refused_logins_are_logged_with_their_rate(caplog: pytest.LogCaptureFixture) -> None:
-    access = Access(READ, WRITE)
-    assert access.role(f"Bearer {READ}") == "read"
-    assert access.role(f"bearer {WRITE}") == "write"
-    for header in (None, "", READ, f"Basic {READ}", "Bearer ", "Bearer x" + READ):
-        assert access.role(header) is None
-    with caplog.at_level(logging.WARNING, "surepath.web"):
-        for second in range(20):
-            access.refuse("10.0.0.7", now=float(second))
-        assert access.refuse("10.0.0.7", now=500.0) == 1
-    assert [record.message for record in caplog.records] == [
-        "refused a wrong token from 10.0.0.7; 1 in the last minute",
-        "refused a wrong token from 10.0.0.7; 6 in the last minute",
-        "refused a wrong token from 10.0.0.7; 11 in the last minute",
-        "refused a wrong token from 10.0.0.7; 16 in the last minute",
-        "refused a wrong token from 10.0.0.7; 1 in the last minute",
-    ]
-    assert READ not in caplog.text
 
 
 def test_a_public_address_needs_a_token_that_is_hard_to_guess() -> None:
@@ -323,9 +301,9 @@ def test_large_bodies_are_refused(client: TestClient, writer: Caller, storage: S
     new_study(storage)
     big = b'{"note": "' + b"x" * LARGEST_BODY + b'"}'
     headers = {**writer.headers, "Content-Type": "application/json"}
-    told = client.post("/api/trials/1/fail", content=big, headers=headers)
+    told = client.post("/api/trials/1/tell", content=big, headers=headers)
     chunks = (big[i : i + 50_000] for i in range(0, len(big), 50_000))
-    streamed = client.post("/api/trials/1/fail", content=chunks, headers=headers)
+    streamed = client.post("/api/trials/1/tell", content=chunks, headers=headers)
     for answer in (told, streamed):
         assert answer.status_code == 413
         assert answer.json()["message"] == "the body of this request may have at most 1,000,000 bytes"
@@ -342,7 +320,7 @@ def test_every_answer_forbids_loading_from_elsewhere(client: TestClient) -> None
 
 WRITES: list[tuple[str, Any]] = [
     ("ask", {"request": "a"}),
-    ("trials/21/fail", {}),
+    ("trials/21/tell", {"failed": True}),
     ("trials/21/renew", {}),
     ("enqueue", {"plan": [0, 2, 8]}),
     ("exclude", {"option": {"retriever": "bm25"}}),
@@ -361,8 +339,8 @@ def folder() -> Iterator[Path]:
         os.chmod(name, 0o755)
 
 
-def visit(place: str) -> dict[str, Any]:
-    """Read all there is to read, and try every way to write."""
+def visit(place: str, writes: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Read all there is to read, and try to write."""
     found: dict[str, Any] = {}
     with TestClient(create_app(place, Access(READ, WRITE)), raise_server_exceptions=False) as client:
         caller = Caller(client, WRITE)
@@ -370,7 +348,7 @@ def visit(place: str) -> dict[str, Any]:
         for verb in ("graph", "gap", "explain", "forecast", "certificate", "trials", "problem", "studies"):
             caller.get(verb)
         found["export"] = len(client.get("/api/export", headers=caller.headers).text.splitlines())
-        found["writes"] = [caller.post(verb, body, expect=409) for verb, body in WRITES]
+        found["writes"] = [caller.post(verb, body, expect=409) for verb, body in writes]
     return found
 
 
@@ -379,13 +357,14 @@ def test_a_read_only_file_is_shown_and_not_written(folder: Path, sealed: bool) -
     """Sealed: neither the file nor its folder can be written; else a writer has it open beside us."""
     study = new_study(database(folder), trials=20, sigma=1.0)
     study.ask()
+    visit(database(folder), [])  # nobody cannot import what Numba needs, where Python is root's
     if sealed:
         study.close()
     for file in folder.iterdir():
         file.chmod(0o444)
     folder.chmod(0o555)
     before = (folder / "study.db").read_bytes()
-    found = as_nobody(lambda: visit(database(folder)))
+    found = as_nobody(lambda: visit(database(folder), WRITES))
     assert found["trials"] == 21
     assert found["export"] == 22
     message = "this storage can be read and not written: the file or its folder is read-only"
@@ -419,16 +398,6 @@ new_study(any_storage, trials=8, sigma=1.0).ask(3)
 schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(any_storage, Access(READ, WRITE)))
 
 
-@pytest.fixture
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a forecast in no time: what is asked for matters here, not what comes out."""
-
-    def quick(study: Study, more: int, draws: int, seed: int) -> Forecast:
-        return forecast(study, more, draws, seed, seconds=0.01)
-
-    monkeypatch.setattr(Study, "forecast", quick)
-
-
 @schema.exclude(path="/api/changes").parametrize()  # a stream does not end; test_page.py reads it
 @settings(
     max_examples=EXAMPLES,
@@ -436,7 +405,6 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-@pytest.mark.usefixtures("brief")
 def test_no_request_makes_the_server_fail(case: Any) -> None:
     response = case.call(headers={"Authorization": f"Bearer {WRITE}"})
     case.validate_response(response, checks=[schemathesis.checks.not_a_server_error])

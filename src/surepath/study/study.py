@@ -10,10 +10,11 @@ import itertools
 import json
 import threading
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from surepath._checks import IntArray, check_epsilon, whole
 from surepath.errors import StoppedError, StorageError, StudyError, WaitingError
@@ -90,7 +91,116 @@ def _from_queue(log: Writing, fold: Fold, n: int) -> list[QueueRow]:
 T = TypeVar("T")
 
 
-class Study:
+class BaseStudy(ABC):
+    """What a study does in the same way whether its log is in a storage here or behind a server."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release connections; the study itself stays."""
+
+    @abstractmethod
+    def status(self) -> Status:
+        """Return the status of the study: trials by state, the current plan, what is proven, who works on it."""
+
+    @abstractmethod
+    def tell_many(self, results: Iterable[telling.Result]) -> list[str]:
+        """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __bool__(self) -> bool:
+        """Return True: a study is something, also before its first trial."""
+        return True
+
+    def _repr_html_(self) -> str:
+        return self.status()._repr_html_()
+
+    @property
+    def worker(self) -> str:
+        """Return who works here: host and process."""
+        return this_worker()
+
+    def tell(
+        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
+    ) -> str:
+        """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
+
+        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun;
+        `baseline`, in a study that has them, what each score counts less: one number, or one for each score.
+
+        Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
+        been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
+        log, and does not count.
+        """
+        return self.tell_many([telling.result_of(trial, rewards, cost=cost, tries=tries, baseline=baseline)])[0]
+
+    def fail(
+        self,
+        trial: Trial | int,
+        rewards: Any = (),
+        note: str = "",
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        baseline: Any = None,
+    ) -> str:
+        """Report that a trial failed, with the rewards seen before it did."""
+        told = {"failed": True, "note": note, "cost": cost, "tries": tries, "baseline": baseline}
+        return self.tell_many([telling.result_of(trial, rewards, **told)])[0]
+
+    def optimize(
+        self,
+        function: Callable[..., Any],
+        n_jobs: int | None = None,
+        n_trials: int | None = None,
+        timeout: Any = None,
+        callbacks: Sequence[Callable[..., Any]] = (),
+        progress: bool | None = None,
+        budget: float | None = None,
+        *,
+        executor: Executor | None = None,
+        retry: int = 0,
+        retry_on: Any = (),
+        backoff: Any = 1.0,
+    ) -> None:
+        """Run trials until the answer is proven, the budget is spent or the time is up.
+
+        Leases are renewed while trials run, and other workers may work on the same study. Ctrl-C cancels the running
+        trials and is raised again.
+
+        Args:
+            function: Gets the plan {step: option} and, in a study with cases, the case, once for each case of a
+                trial; returns its rewards (H numbers, or {step: reward}), or yields them step by step. An async one
+                runs in one event loop with all others. A `Cost` among the rewards is what the trial cost. An exception
+                makes it a failed trial with the rewards yielded so far. A result that is no reward (NaN, text, outside
+                the declared range), or one without a reward for every step whose reward is not known anyway, ends the
+                run with an error. With on_failure="worst" it must be a generator, so that the step that failed is
+                known.
+            n_jobs: Trials that run at the same time, each in a thread; 1, the default, runs them in this thread. With
+                an executor, as many as it has workers.
+            n_trials: Run at most so many.
+            timeout: Begin no trial after this time: seconds, "2h".
+            callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
+            progress: A line on standard error; by default where that is a terminal.
+            budget: What this study may spend in all, in the unit of its costs; no trial is begun that is expected to
+                cost more than what is left.
+            executor: Runs the function elsewhere: any executor of concurrent.futures, Dask, mpi4py, or RayExecutor.
+            retry: How often a trial is begun anew after an exception of `retry_on`; only the last try counts.
+            retry_on: Types of exceptions that say nothing about the plan: a rate limit, a lost connection.
+            backoff: Seconds before the first new try; doubled with each.
+        """
+        from surepath.study.performing import read_retry
+        from surepath.study.runner import optimize
+
+        limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
+        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
+
+
+class Study(BaseStudy):
     """A search for the best plan that survives crashes; see `create` and `load`.
 
     Where a call takes a `request`, a text that names it, a second one of the same name changes nothing.
@@ -190,17 +300,6 @@ class Study:
     def close(self) -> None:
         """Release the database's connections; the study itself stays."""
         self.storage.close()
-
-    def __enter__(self) -> Study:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def worker(self) -> str:
-        """Return who works here: host and process."""
-        return this_worker()
 
     # The log -----------------------------------------------------------------------------------------------------
 
@@ -364,35 +463,6 @@ class Study:
         plan = self.mdp.plan(path)
         return Trial(row.number, plan, path, row.lease, row.source, row.worker, row.cases, row.attended)
 
-    def tell(
-        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
-    ) -> str:
-        """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
-
-        `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun;
-        `baseline`, in a study that has them, what each score counts less: one number, or one for each score.
-
-        Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
-        been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
-        log, and does not count.
-        """
-        told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
-        return self.tell_many([telling.Result(trial_number(trial), rewards, **told)])[0]
-
-    def fail(
-        self,
-        trial: Trial | int,
-        rewards: Any = (),
-        note: str = "",
-        *,
-        cost: float | None = None,
-        tries: int = 1,
-        baseline: Any = None,
-    ) -> str:
-        """Report that a trial failed, with the rewards seen before it did."""
-        told = {"path": _played(trial), "cost": cost, "tries": tries, "baseline": baseline}
-        return self.tell_many([telling.Result(trial_number(trial), rewards, True, note, **told)])[0]
-
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
         number = trial_number(trial)
@@ -486,53 +556,6 @@ class Study:
 
         with self._lock:
             self._write(do)
-
-    def optimize(
-        self,
-        function: Callable[..., Any],
-        n_jobs: int | None = None,
-        n_trials: int | None = None,
-        timeout: Any = None,
-        callbacks: Sequence[Callable[..., Any]] = (),
-        progress: bool | None = None,
-        budget: float | None = None,
-        *,
-        executor: Executor | None = None,
-        retry: int = 0,
-        retry_on: Any = (),
-        backoff: Any = 1.0,
-    ) -> None:
-        """Run trials until the answer is proven, the budget is spent or the time is up.
-
-        Leases are renewed while trials run, and other workers may work on the same study. Ctrl-C cancels the running
-        trials and is raised again.
-
-        Args:
-            function: Gets the plan {step: option} and, in a study with cases, the case, once for each case of a
-                trial; returns its rewards (H numbers, or {step: reward}), or yields them step by step. An async one
-                runs in one event loop with all others. A `Cost` among the rewards is what the trial cost. An exception
-                makes it a failed trial with the rewards yielded so far. A result that is no reward (NaN, text, outside
-                the declared range), or one without a reward for every step whose reward is not known anyway, ends the
-                run with an error. With on_failure="worst" it must be a generator, so that the step that failed is
-                known.
-            n_jobs: Trials that run at the same time, each in a thread; 1, the default, runs them in this thread. With
-                an executor, as many as it has workers.
-            n_trials: Run at most so many.
-            timeout: Begin no trial after this time: seconds, "2h".
-            callbacks: Called as callback(study, outcome) after each trial, one at a time; True ends the run.
-            progress: A line on standard error; by default where that is a terminal.
-            budget: What this study may spend in all, in the unit of its costs; no trial is begun that is expected to
-                cost more than what is left.
-            executor: Runs the function elsewhere: any executor of concurrent.futures, Dask, mpi4py, or RayExecutor.
-            retry: How often a trial is begun anew after an exception of `retry_on`; only the last try counts.
-            retry_on: Types of exceptions that say nothing about the plan: a rate limit, a lost connection.
-            backoff: Seconds before the first new try; doubled with each.
-        """
-        from surepath.study.performing import read_retry
-        from surepath.study.runner import optimize
-
-        limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
-        optimize(self, function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
 
     def confirm(
         self,
@@ -689,9 +712,6 @@ class Study:
         """Return what is known of each case that was played, the hardest first."""
         return summarize(self)
 
-    def _repr_html_(self) -> str:
-        return self.status()._repr_html_()
-
     @property
     def digest(self) -> str:
         """Return the hash over what is frozen and the settled prefix of the log; a replay elsewhere has the same."""
@@ -723,10 +743,6 @@ class Study:
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.storage.shown!r})"
-
-
-def _played(trial: Trial | int) -> tuple[int, ...] | None:
-    return tuple(trial.path.tolist()) if isinstance(trial, Trial) else None
 
 
 def _key(request: str | None) -> str:

@@ -19,7 +19,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.study.fold import counted_rewards
 from surepath.study.storage import Reading, Writing
-from surepath.study.trial import SCORED, State, TrialRow, case_text
+from surepath.study.trial import SCORED, State, Trial, TrialRow, case_text, trial_number
 
 
 class Rules(NamedTuple):
@@ -53,6 +53,12 @@ class Result(NamedTuple):
     cost: float | None = None
     tries: int = 1
     baseline: Any = None
+
+
+def result_of(trial: Trial | int, rewards: Any, **told: Any) -> Result:
+    """Return a result with the plan that was played, where it is known: a number may be another trial's by now."""
+    path = tuple(trial.path.tolist()) if isinstance(trial, Trial) else None
+    return Result(trial_number(trial), rewards, path=path, **told)
 
 
 def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:

@@ -1,7 +1,6 @@
 """Who may read and who may write: tokens, given or made here, or named in a file.
 
-Tokens are compared in constant time; refused logins are logged with their rate. Clients read this file too, so that
-it imports nothing of the server.
+Tokens are compared in constant time. Clients read this file too, so that it imports nothing of the server.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import ipaddress
 import logging
 import secrets
 import time
-from collections import deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,8 +26,6 @@ SLOWEST = 100_000  # bytes a second of a body that a server takes in at the leas
 READ, WRITE = "read", "write"
 SHORTEST = 16  # characters of a token that others may guess at
 LONGEST_TOKEN = 500
-WINDOW = 60.0  # seconds over which refused logins are counted
-QUIET = 5.0  # seconds between two log lines about them
 
 
 class Token(NamedTuple):
@@ -59,8 +55,6 @@ class Access:
     generated: bool = False
     file: Path | None = None
     _named: tuple[Token, ...] = field(default=(), repr=False)
-    _refused: deque[float] = field(default_factory=lambda: deque(maxlen=10_000), repr=False)
-    _logged: float = -QUIET
 
     def role(self, header: str | None) -> str | None:
         """Return "write", "read" or None for an Authorization header."""
@@ -84,17 +78,6 @@ class Access:
             if first:
                 raise
             log.error("the tokens stay as they were: %s", error)
-
-    def refuse(self, client: str, now: float | None = None) -> int:
-        """Count a refused login and log it, with the rate, at most every few seconds; returns how many a minute."""
-        at = time.monotonic() if now is None else now
-        self._refused.append(at)
-        while self._refused[0] < at - WINDOW:
-            self._refused.popleft()
-        if at - self._logged >= QUIET:
-            self._logged = at
-            log.warning("refused a wrong token from %s; %d in the last minute", client, len(self._refused))
-        return len(self._refused)
 
 
 def read_tokens(file: Path) -> tuple[Token, ...]:

@@ -13,7 +13,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from anyio import CapacityLimiter
@@ -77,7 +76,7 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
         lifespan=life,
     )
     app.state.access, app.state.studies = access, OpenStudies(storage)
-    app.state.readers, app.state.simulating = CapacityLimiter(READERS), Lock()
+    app.state.readers = CapacityLimiter(READERS)
     app.state.pulse = Pulse(app.state.studies.storage)
     app.state.watchers = Watchers(app.state.pulse)
     app.state.metrics = Metrics(app.state.studies)

@@ -13,10 +13,10 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -29,17 +29,17 @@ from surepath.errors import RewardError, SettingError, StorageError, StudyError,
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import option_arcs
-from surepath.study.creation import Options, this_worker
+from surepath.study.creation import Options
 from surepath.study.status import Status
-from surepath.study.telling import past_result, path_of
-from surepath.study.trial import QueueRow, StudyRecord, Trial, TrialRow, trial_number
+from surepath.study.study import BaseStudy, Study
+from surepath.study.telling import Result, past_result, path_of, result_of
+from surepath.study.trial import StudyRecord, Trial, trial_number
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, SLOWEST, is_loopback
 
 if TYPE_CHECKING:
     from surepath.study.cases import CaseSummary
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
-    from surepath.study.telling import Result
 
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
 SERVER_PATIENCE = 600.0  # seconds for which a server, or its database, that does not answer is tried again
@@ -48,7 +48,6 @@ TIMEOUT = 60.0  # seconds for one answer
 LONGEST_IDLE = KEEP_ALIVE - 1.0  # seconds; a server must not close a connection just as a request goes out
 LONGEST_REQUEST_PAUSE = 5.0
 BUSY_STATUSES = (502, 503, 504)
-T = TypeVar("T")
 
 
 def connect(
@@ -74,7 +73,7 @@ def _of_status(read: Callable[[Status], Any], about: str) -> Any:
     return property(lambda study: read(study.status()), doc=about)
 
 
-class RemoteStudy:
+class RemoteStudy(BaseStudy):
     """A study on a server; see `connect`."""
 
     _next_check, _enough = 0.0, False  # when to ask again whether what was reported suffices, and the last answer
@@ -93,17 +92,15 @@ class RemoteStudy:
         except ValueError:
             raise StorageError(f"{self.url} does not answer as a server of studies does") from None
 
-    def _read(self, do: Callable[[Any], T]) -> T:
-        """Read the log as it is at one moment; what makes frames of a study's storage makes them of this."""
-        return do(ExportedLog(self._server.send("export", {"study": self._study}).content))
+    def _copy(self) -> Study:
+        """Fetch the log, and make the same study of it in memory."""
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "log.jsonl"
+            self.export(file)
+            return Study.from_export(file, "memory")
 
     def sync(self) -> None:
         """Do nothing: every property asks the server, which is up to date."""
-
-    @property
-    def worker(self) -> str:
-        """Return who works here: host and process."""
-        return this_worker()
 
     @cached_property
     def record(self) -> StudyRecord:
@@ -125,19 +122,8 @@ class RemoteStudy:
         return Status.from_dict(self._call("status"), self.mdp, self.url)
 
     def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
-        """Guess by simulation how many trials are left; see Study.forecast. The server simulates."""
-        from surepath.study.forecast import Forecast
-
-        found = self._call("forecast/worlds", more=more, draws=draws, seed=seed)
-        lists = {name: tuple(_numbers(found[name])) for name in ("left", "gaps")}
-        return Forecast(
-            **{
-                **found,
-                **lists,
-                "certified_gap": _numbers([found["certified_gap"]])[0],
-                "played": tuple(found["played"]),
-            }
-        )
+        """Guess by simulation how many trials are left; see Study.forecast. It is simulated here, from the log."""
+        return self._copy().forecast(more, draws, seed)
 
     def explain(self) -> str:
         """Describe in words what is known; see Study.explain."""
@@ -152,16 +138,12 @@ class RemoteStudy:
     @property
     def trials(self) -> Any:
         """Return every trial as one row of a frame; see Study.trials."""
-        from surepath.study.export import trials_frame
-
-        return trials_frame(cast(Any, self))
+        return self._copy().trials
 
     @property
     def cases(self) -> list[CaseSummary]:
         """Return what is known of each case that was played; see Study.cases."""
-        from surepath.study.cases import CaseSummary
-
-        return [CaseSummary(one["case"], one["trials"], *_values(one)) for one in self._call("cases")["cases"]]
+        return self._copy().cases
 
     def export(self, path: str | Path) -> int:
         """Write the whole log to a file here; see Study.export."""
@@ -173,9 +155,6 @@ class RemoteStudy:
         answer = self._server.send("export", {"study": self._study, "format": wanted})
         write_bytes(place, answer.content)
         return int(answer.headers["Surepath-Trials"])
-
-    def _repr_html_(self) -> str:
-        return self.status()._repr_html_()
 
     digest = _of_status(lambda now: now.digest, "The hash over what is frozen and the settled prefix of the log.")
     done = _of_status(lambda now: now.done, "Whether the answer is proven.")
@@ -191,22 +170,12 @@ class RemoteStudy:
         """Count the trials assigned, imported or reported late."""
         return self.status().trials
 
-    def __bool__(self) -> bool:
-        """Return True: a study is something, also before its first trial."""
-        return True
-
     def __repr__(self) -> str:
         return f"RemoteStudy({self.name!r}, {self.url!r})"
 
     def close(self) -> None:
         """Close the connections to the server; whatever is asked later opens one again."""
         self._server.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def ask(
         self,
@@ -224,13 +193,10 @@ class RemoteStudy:
         trials = [Trial.of_wire(found, self.mdp) for found in self._call("ask", body)["trials"]]
         return trials[0] if n is None else trials
 
-    def tell(
-        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
-    ) -> str:
-        """Report a trial's rewards; see Study.tell."""
-        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "path": _played(trial)}
-        body["baseline"] = plain(baseline)
-        return str(self._call(f"trials/{trial_number(trial)}/tell", body)["outcome"])
+    def tell_many(self, results: Iterable[Result]) -> list[str]:
+        """Report many trials in one transaction; see Study.tell_many."""
+        outcomes: list[str] = self._report(results)["outcomes"]
+        return outcomes
 
     def tell_and_ask(
         self,
@@ -248,25 +214,12 @@ class RemoteStudy:
         """Report a trial's rewards and ask for the next one, None once the answer is proven, in one request."""
         who = self.worker if worker is None else worker
         ask = {"worker": who, "request": _key(request), "budget": budget, "attended": attended}
-        body = {"rewards": _rewards(rewards), "cost": cost, "tries": tries, "baseline": plain(baseline)}
-        body |= {"path": _played(trial), "ask": ask}
-        found = self._call(f"trials/{trial_number(trial)}/tell", body)
-        return str(found["outcome"]), None if found["next"] is None else Trial.of_wire(found["next"], self.mdp)
+        found = self._report([result_of(trial, rewards, cost=cost, tries=tries, baseline=baseline)], ask)
+        return found["outcomes"][0], None if found["next"] is None else Trial.of_wire(found["next"], self.mdp)
 
-    def fail(
-        self,
-        trial: Trial | int,
-        rewards: Any = (),
-        note: str = "",
-        *,
-        cost: float | None = None,
-        tries: int = 1,
-        baseline: Any = None,
-    ) -> str:
-        """Report that a trial failed; see Study.fail."""
-        body = {"rewards": _rewards(rewards), "note": note, "cost": cost, "tries": tries, "path": _played(trial)}
-        body["baseline"] = plain(baseline)
-        return str(self._call(f"trials/{trial_number(trial)}/fail", body)["outcome"])
+    def _report(self, results: Iterable[Result], ask: dict[str, Any] | None = None) -> Any:
+        rows = [one._asdict() | {"rewards": _rewards(one.rewards), "baseline": plain(one.baseline)} for one in results]
+        return self._call("tell-many", {"results": rows, "ask": ask})
 
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why."""
@@ -278,16 +231,7 @@ class RemoteStudy:
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
         """Queue a plan of your own to be assigned next; see Study.enqueue."""
-        self._call("enqueue", {"plan": self._path(plan), "request": _key(request)})
-
-    def _path(self, plan: Any) -> list[int]:
-        path = path_of(self.mdp, plan)
-        return [int(arc) for arc in path]
-
-    def tell_many(self, results: Iterable[Result]) -> list[str]:
-        """Report many trials in one transaction; see Study.tell_many."""
-        listed = [{**one._asdict(), "rewards": _rewards(one.rewards)} for one in results]
-        return [str(outcome) for outcome in self._call("tell-many", {"results": listed})["outcomes"]]
+        self._call("enqueue", {"plan": path_of(self.mdp, plan).tolist(), "request": _key(request)})
 
     def import_trials(
         self,
@@ -310,28 +254,6 @@ class RemoteStudy:
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
         """Continue with a smaller epsilon, all data kept."""
         self._call("tighten", {"epsilon": check_epsilon(epsilon), "request": _key(request)})
-
-    def optimize(
-        self,
-        function: Callable[..., Any],
-        n_jobs: int | None = None,
-        n_trials: int | None = None,
-        timeout: Any = None,
-        callbacks: Sequence[Callable[..., Any]] = (),
-        progress: bool | None = None,
-        budget: float | None = None,
-        *,
-        executor: Executor | None = None,
-        retry: int = 0,
-        retry_on: Any = (),
-        backoff: Any = 1.0,
-    ) -> None:
-        """Run trials here until the answer is proven, the budget is spent or the time is up; see Study.optimize."""
-        from surepath.study.performing import read_retry
-        from surepath.study.runner import optimize
-
-        again, study = read_retry(retry, retry_on, backoff), cast(Any, self)
-        optimize(study, function, n_jobs, n_trials, timeout, callbacks, progress, budget, executor, again)
 
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials are settled, as of a few seconds ago."""
@@ -370,10 +292,6 @@ class Server:
         self._local = is_loopback(parts.hostname or "")
         self._token, self._patience, self._answered = token, patience, False
         self._kept: tuple[int, Any] | None = None  # the process that opened the connections, and httpx's client
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle as an address and a token: connections stay where they are."""
-        return type(self), (self.url, self._token, self._patience)
 
     def _client(self) -> Any:
         """Return the client that holds the connections of this process: a fork shares none of its parent's."""
@@ -414,10 +332,9 @@ class Server:
             options |= {"content": data, "headers": {"Content-Type": "application/json"}}
             options["timeout"] = TIMEOUT + len(data) / SLOWEST
         patience = self._patience if self._answered else min(self._patience, FIRST_PATIENCE)
-        end, pause, tries = time.monotonic() + patience, 0.05, 0
+        end, pause = time.monotonic() + patience, 0.05
         while True:
             reason: Exception
-            tries += 1
             client, method = self._client(), "GET" if data is None else "POST"
             try:
                 answer = client.request(method, f"{self.url}/api/{verb}", **options)
@@ -432,9 +349,6 @@ class Server:
             except self._httpx.RequestError as error:
                 reason, again = StorageError(f"{self.url} does not answer: {error or type(error).__name__}"), True
                 reason.__cause__ = error
-                dropped = (self._httpx.RemoteProtocolError, self._httpx.ReadError, self._httpx.WriteError)
-                if tries == 1 and isinstance(error, dropped):
-                    continue  # most likely a connection kept open, which the server closed just now
             if not again or time.monotonic() + pause > end:
                 raise reason
             time.sleep(pause * (0.5 + random.random()))
@@ -460,46 +374,6 @@ def raised(answer: Any) -> Exception:
     if isinstance(found, type) and issubclass(found, SurepathError):
         return found(message)
     return StudyError(message)
-
-
-def _values(found: dict[str, Any]) -> list[float]:
-    return [float("nan") if found[name] is None else found[name] for name in ("mean", "spread", "beside")]
-
-
-def _numbers(values: list[float | None]) -> list[float]:
-    return [float("inf") if value is None else float(value) for value in values]
-
-
-class ExportedLog:
-    """The log of a study on a server, read as a storage's log is read: the trials and waiting plans of its export."""
-
-    def __init__(self, text: bytes) -> None:
-        self._trials: list[TrialRow] = []
-        self._queue: list[QueueRow] = []
-        for line in text.splitlines()[1:]:  # the first is the study itself
-            entry: dict[str, Any] = json.loads(line)
-            kind = entry.pop("entry")
-            if kind == "trial":
-                entry |= {name: tuple(entry[name]) for name in ("path", "rewards", "cases", "baseline")}
-                self._trials.append(TrialRow(**entry))
-            elif kind == "waiting":
-                self._queue.append(QueueRow(len(self._queue), **{**entry, "path": tuple(entry["path"])}))
-
-    def last_number(self) -> int:
-        """Return the number of the last trial, 0 when there is none."""
-        return len(self._trials)
-
-    def trials(self, first: int, limit: int) -> list[TrialRow]:
-        """Return up to `limit` trials from a number on."""
-        return self._trials[first - 1 : first - 1 + limit]
-
-    def queue(self, limit: int) -> list[QueueRow]:
-        """Return up to `limit` waiting plans, the next one first."""
-        return self._queue[:limit]
-
-
-def _played(trial: Trial | int) -> list[int] | None:
-    return [int(arc) for arc in trial.path] if isinstance(trial, Trial) else None
 
 
 def _key(request: str | None) -> str:

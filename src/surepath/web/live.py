@@ -14,10 +14,11 @@ import logging
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,10 +51,6 @@ AWAY = "The database does not answer; what was reported is safe, and this goes o
 MOST_EVENTS_BEHIND = 64  # events a slow listener may be behind before it is cut off, to join again
 
 
-async def nobody() -> None:
-    """Want nothing."""
-
-
 class NotFound(Exception):
     """A study that does not exist; the message is for people."""
 
@@ -83,12 +80,12 @@ class Still(Study):
 
 @dataclass
 class Job:
-    """A request that reports a trial, asks for trials, or both; what came of it is the outcome and the trials."""
+    """A request that reports trials, asks for trials, or both; what came of it are the outcomes and the trials."""
 
-    report: Result | None
+    reports: list[Result]
     wanted: Wanted | None
-    answer: Future[tuple[str | None, list[Trial]]] = field(default_factory=Future)
-    outcome: Any = None
+    answer: Future[tuple[list[str], list[Trial]]] = field(default_factory=Future)
+    outcomes: Any = ()
     rows: Any = ()
 
 
@@ -106,9 +103,9 @@ class Opened:
         self._waiting: deque[Job] = deque()
         self._thread = ThreadPoolExecutor(1, "surepath-study")
 
-    def carry_out(self, report: Result | None, wanted: Wanted | None) -> Future[tuple[str | None, list[Trial]]]:
-        """Report a trial, ask for trials, or both when it is this request's turn; no trials once the study is done."""
-        job = Job(report, wanted)
+    def carry_out(self, reports: list[Result], wanted: Wanted | None) -> Future[tuple[list[str], list[Trial]]]:
+        """Report trials, ask for some, or both when it is this request's turn; no trials once the study is done."""
+        job = Job(reports, wanted)
         self._waiting.append(job)
         self._thread.submit(self._carry_out)
         return job.answer
@@ -117,18 +114,22 @@ class Opened:
         batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), MOST_TOGETHER))]
         jobs = [job for job in batch if job.answer.set_running_or_notify_cancel()]
         with self.study._lock:
-            telling = [job for job in jobs if job.report is not None]
-            for job, outcome in zip(telling, each(self.study.tell_many, [job.report for job in telling])):
-                job.outcome = outcome
-            asking = [job for job in jobs if job.wanted is not None and not isinstance(job.outcome, Exception)]
+            telling = [job for job in jobs if job.reports]
+            for job, outcomes in zip(telling, each(self._tell, [job.reports for job in telling])):
+                job.outcomes = outcomes
+            asking = [job for job in jobs if job.wanted is not None and not isinstance(job.outcomes, Exception)]
             for job, rows in zip(asking, each(self.study._ask_each, [job.wanted for job in asking])):
-                job.rows = () if job.report is not None and isinstance(rows, StoppedError) else rows
+                job.rows = () if job.reports and isinstance(rows, StoppedError) else rows
         for job in jobs:
-            failed = next((one for one in (job.outcome, job.rows) if isinstance(one, Exception)), None)
+            failed = next((one for one in (job.outcomes, job.rows) if isinstance(one, Exception)), None)
             if failed is not None:
                 job.answer.set_exception(failed)
             else:
-                job.answer.set_result((job.outcome, [self.study._trial(row) for row in job.rows]))
+                job.answer.set_result((job.outcomes, [self.study._trial(row) for row in job.rows]))
+
+    def _tell(self, reports: list[list[Result]]) -> list[list[str]]:
+        outcomes = iter(self.study.tell_many(chain.from_iterable(reports)))
+        return [list(islice(outcomes, len(some))) for some in reports]
 
     def still(self) -> Still:
         """Return the study as it is now, to compute on: who tells and asks waits for a copy alone."""
@@ -184,13 +185,12 @@ class Pulse:
         done, _ = await asyncio.wait({call}, timeout=patience)
         return bool(done) and call.exception() is None
 
-    async def outlasted_by(self, call: asyncio.Future[Any], wanted: Callable[[], Awaitable[None]] = nobody) -> None:
-        """Wait for a call that needs the storage, as long as the storage answers; see now and then who wants it."""
+    async def outlasted_by(self, call: asyncio.Future[Any]) -> None:
+        """Wait for a call that needs the storage, as long as the storage answers."""
         while not (await asyncio.wait({call}, timeout=ASK_AFTER))[0]:
             if not await self.beats(PULSE):
                 call.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it
                 raise TransientError("the database does not answer")
-            await wanted()
 
 
 class OpenStudies:

@@ -6,13 +6,9 @@ Each one that writes may be repeated after a lost answer and then changes nothin
 from __future__ import annotations
 
 import asyncio
-import functools
-import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Event, Lock
 from typing import Annotated, Any
 
 import anyio
@@ -27,12 +23,11 @@ from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
 from surepath._version import __version__
-from surepath.study.forecast import forecast as make_forecast
 from surepath.study.status import points_of
-from surepath.study.study import Study, Wanted
+from surepath.study.study import Study
 from surepath.study.telling import Result
 from surepath.study.trial import SETTLED, Trial
-from surepath.web.access import READ, WRITE, Access
+from surepath.web.access import WRITE, Access, log
 from surepath.web.live import MOST_STREAMS, BusyError, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
     arc_values,
@@ -50,7 +45,6 @@ from surepath.web.views import (
 MOST_ASKED_PER_REQUEST = 1_000
 MOST_NAMES = 1_000
 LARGE_GRAPH = 2_000  # arcs beyond which the challengers are computed for the drawing
-WAIT = 2.0  # seconds that a forecast waits for one that is being made
 READERS = 4  # requests that read at the same time
 MOST_WAITING = 100  # that wait for their turn
 
@@ -80,67 +74,56 @@ ANSWERS: dict[int | str, dict[str, object]] = {
 
 
 async def role(request: Request, _: Annotated[object, Depends(bearer)]) -> str:
-    """Return the caller's role, or refuse; a refused login is counted and logged."""
+    """Return the caller's role, or refuse; a wrong token is logged."""
     access: Access = request.app.state.access
     header = request.headers.get("authorization")
     found = access.role(header)
     if found is None:
+        told = "this needs a token: Authorization: Bearer ..."
         if header is not None:
-            access.refuse(request.client.host if request.client else "unknown")
-            raise HTTPException(401, "this token was not accepted", {"WWW-Authenticate": "Bearer"})
-        raise HTTPException(401, "this needs a token: Authorization: Bearer ...", {"WWW-Authenticate": "Bearer"})
+            told = "this token was not accepted"
+            log.warning("refused a wrong token from %s", request.client.host if request.client else "unknown")
+        raise HTTPException(401, told, {"WWW-Authenticate": "Bearer"})
     return found
 
 
-async def may_write(who: Annotated[str, Depends(role)]) -> str:
+async def may_write(who: Annotated[str, Depends(role)]) -> None:
     """Refuse callers who may only read."""
     if who != WRITE:
         raise HTTPException(403, "this token may only read; writing needs the write token")
-    return who
 
 
 async def opened(
     request: Request,
-    who: Annotated[str, Depends(role)],
     study: Annotated[str | None, Query(description="Name of the study; not needed where there is only one.")] = None,
 ) -> Opened:
     """Open the study that a request names, or the only one there is."""
-    assert who in (READ, WRITE)
     studies: OpenStudies = request.app.state.studies
     found = studies.kept(study)
     return found if found is not None else await run_in_threadpool(studies.get, study)
 
 
-Reader = Annotated[str, Depends(role)]
-Writer = Annotated[str, Depends(may_write)]
 Chosen = Annotated[Opened, Depends(opened)]
 Number = Annotated[int, InPath(ge=1, le=2**53, description="Number of the trial.", examples=[1])]
 
 
-class ThreadedRoute(APIRoute):
-    """A route whose function takes one turn in a thread, unless it is a coroutine.
+class InTurn(APIRoute):
+    """A route that few requests read at the same time, so that those who write always find a thread.
 
-    Few requests read at the same time, so that those who write always find a thread. One that takes long is asked for:
-    whether the database answers at all, and whether its reader is still there.
+    One that takes long is asked for: whether the database answers at all.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        super().__init__(path, endpoint if inspect.iscoroutinefunction(endpoint) else threaded(endpoint), **options)
+        super().__init__(path, endpoint, **{**options, "response_model": None})  # what is written here is not checked
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return what answers a request."""
         answer = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            gone = request.state.gone = Event()
             state, reads = request.app.state, request.method == "GET"
-
-            async def still_wanted() -> None:
-                if reads and await request.is_disconnected():
-                    gone.set()
-
             call = asyncio.ensure_future(in_turn(state.readers, answer(request)) if reads else answer(request))
-            await state.pulse.outlasted_by(call, still_wanted)
+            await state.pulse.outlasted_by(call)
             return call.result()
 
         return handle
@@ -155,19 +138,9 @@ async def in_turn(turns: anyio.CapacityLimiter, call: Coroutine[Any, Any, Respon
         return await call
 
 
-def threaded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a coroutine that runs a function in a thread, with the function's signature."""
-
-    @functools.wraps(function)
-    async def run(*arguments: Any, **named: Any) -> Any:
-        return await run_in_threadpool(function, *arguments, **named)
-
-    run.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
-    return run
-
-
-reading = APIRouter(prefix="/api", tags=["reading"], responses=ANSWERS, route_class=ThreadedRoute)
-writing = APIRouter(prefix="/api", tags=["writing"], responses=ANSWERS, route_class=ThreadedRoute)
+options: dict[str, Any] = {"prefix": "/api", "responses": ANSWERS, "route_class": InTurn}
+reading = APIRouter(tags=["reading"], dependencies=[Depends(role)], **options)
+writing = APIRouter(tags=["writing"], dependencies=[Depends(may_write)], **options)
 
 Score = Annotated[float, Field(strict=True)]
 Scores = list[Score] | dict[str, Score]
@@ -181,11 +154,16 @@ class Body(BaseModel):
 
 
 class Report(Body):
-    """What is reported of a trial beside its scores."""
+    """What came of a trial."""
 
+    rewards: Scores = Field(default_factory=list, description="One per step, in order or by step; those seen.")
+    failed: bool = Field(default=False, description="Whether it failed, with the scores seen before.")
+    note: str = Field(default="", description="What went wrong.")
     cost: float | None = Field(default=None, ge=0, description="What the trial really cost.")
     tries: int = Field(default=1, ge=1, description="How often it was begun.")
-    path: list[int] | None = Field(default=None, description="What was played, to be compared with what was asked.")
+    path: tuple[int, ...] | None = Field(
+        default=None, description="What was played, to be compared with what was asked."
+    )
     baseline: float | list[float] | None = Field(default=None, description="What each score counts less.")
 
 
@@ -205,17 +183,10 @@ class Ask(AskOne):
 
 
 class Tell(Report):
-    """Report scores: one per step, in order or by step; `ask` asks for the next trial in the same request."""
+    """Report one trial; `ask` asks for the next one in the same request."""
 
-    rewards: Scores = Field(examples=[[0.5, 0.8, 0.1], {"retriever": 0.8}])
+    model_config = ConfigDict(json_schema_extra={"examples": [{"rewards": [0.5, 0.8, 0.1], "ask": {}}]})
     ask: AskOne | None = None
-
-
-class Fail(Report):
-    """Report a failure, with the scores seen before it."""
-
-    rewards: Scores = Field(default_factory=list)
-    note: str = ""
 
 
 class Cancel(Body):
@@ -228,18 +199,15 @@ class ReportedResult(Report):
     """One result among many; `path` and `case` are what was played, to be compared, `where` its place for messages."""
 
     number: int = Field(ge=1, le=2**53)
-    rewards: Scores = Field(default_factory=list)
-    failed: bool = False
-    note: str = ""
     where: str = ""
-    path: list[int] | None = None
     case: str | None = None
 
 
 class TellMany(Body):
-    """Report many trials: all of them or, when one is refused, none."""
+    """Report many trials, all of them or, when one is refused, none; `ask` asks for the next one."""
 
     results: list[ReportedResult] = Field(examples=[[{"number": 1, "rewards": [0.5, 0.8, 0.1]}]])
+    ask: AskOne | None = None
 
 
 class Past(Body):
@@ -283,13 +251,13 @@ State = Annotated[str | None, Query(pattern="^(running|" + "|".join(sorted(SETTL
 
 
 @reading.get("/session")
-def session(who: Reader) -> dict[str, Any]:
+def session(who: Annotated[str, Depends(role)]) -> dict[str, Any]:
     """Return what this token may do: read or write."""
     return {"role": who, "version": __version__}
 
 
 @reading.get("/studies")
-def studies(request: Request, who: Reader) -> dict[str, Any]:
+def studies(request: Request) -> dict[str, Any]:
     """List the names of the studies."""
     opened: OpenStudies = request.app.state.studies
     names = opened.names()
@@ -407,24 +375,6 @@ def forecast(at: Chosen) -> Any:
     return at.forecast.get()
 
 
-@reading.get("/forecast/worlds")
-def worlds(
-    request: Request,
-    at: Chosen,
-    more: Annotated[int, Query(ge=1, le=10**6)] = 50,
-    draws: Annotated[int, Query(ge=1, le=1_000)] = 32,
-    seed: Annotated[int, Query(ge=0, le=2**53)] = 0,
-) -> Any:
-    """Simulate how the study may go on, for about two seconds; one caller at a time, others get an error meanwhile."""
-    busy: Lock = request.app.state.simulating
-    if not busy.acquire(timeout=WAIT):
-        raise BusyError("another forecast is being made; try again")
-    try:
-        return plain(asdict(make_forecast(at.still(), more, draws, seed, ended=request.state.gone.is_set)))
-    finally:
-        busy.release()
-
-
 @reading.get("/changes", response_class=StreamingResponse)
 async def changes(request: Request, at: Chosen) -> StreamingResponse:
     """Stream what changes in a study as server-sent events: `hello`, then `change` with what differs."""
@@ -463,20 +413,10 @@ def certificate(at: Chosen) -> JSONResponse:
 
 
 @writing.post("/ask")
-async def ask(at: Chosen, who: Writer, body: Ask) -> JSONResponse:
+async def ask(at: Chosen, body: Ask) -> JSONResponse:
     """Assign the next trials."""
-    _, found = await carried_out(at, None, at.study._wanted(**body.model_dump()))
+    _, found = await asyncio.wrap_future(at.carry_out([], at.study._wanted(**body.model_dump())))
     return JSONResponse({"trials": [assigned(at.study, trial) for trial in found]})
-
-
-async def carried_out(at: Opened, report: Result | None, wanted: Wanted | None) -> tuple[str | None, list[Trial]]:
-    """Wait for this request's turn."""
-    return await asyncio.wrap_future(at.carry_out(report, wanted))
-
-
-def played(study: Study, number: int, path: list[int] | None) -> Trial | int:
-    """Return a trial as it was played: after a backup was restored, its number may be another one's."""
-    return number if path is None else Trial(number, {}, study.mdp.check_path(path), 0.0, "", "", ())
 
 
 def assigned(study: Study, trial: Trial) -> dict[str, Any]:
@@ -488,66 +428,64 @@ def assigned(study: Study, trial: Trial) -> dict[str, Any]:
     }
 
 
+async def reported(at: Opened, results: list[tuple[int, Report]], ask: AskOne | None) -> dict[str, Any]:
+    """Report some trials, and ask for the next one where that is wanted."""
+    reports = [Result(number, **one.model_dump(exclude={"number", "ask"})) for number, one in results]
+    wanted = None if ask is None else at.study._wanted(None, **ask.model_dump())
+    outcomes, found = await asyncio.wrap_future(at.carry_out(reports, wanted))
+    following = {} if ask is None else {"next": assigned(at.study, found[0]) if found else None}
+    return {"outcomes": outcomes, **following}
+
+
 @writing.post("/trials/{number}/tell")
-async def tell(at: Chosen, who: Writer, number: Number, body: Tell) -> JSONResponse:
-    """Report the scores of a trial, and ask for the next one where that is wanted."""
-    path = None if body.path is None else tuple(at.study.mdp.check_path(body.path).tolist())
-    report = Result(number, path=path, **body.model_dump(exclude={"ask", "path"}))
-    wanted = None if body.ask is None else at.study._wanted(None, **body.ask.model_dump())
-    outcome, found = await carried_out(at, report, wanted)
-    following = {} if body.ask is None else {"next": assigned(at.study, found[0]) if found else None}
-    return JSONResponse({"outcome": outcome, **following})
+async def tell(at: Chosen, number: Number, body: Tell) -> JSONResponse:
+    """Report a trial."""
+    found = await reported(at, [(number, body)], body.ask)
+    return JSONResponse({"outcome": found.pop("outcomes")[0], **found})
 
 
-@writing.post("/trials/{number}/fail")
-def fail(at: Chosen, who: Writer, number: Number, body: Fail) -> dict[str, Any]:
-    """Report that a trial failed."""
-    return {"outcome": at.study.fail(played(at.study, number, body.path), **body.model_dump(exclude={"path"}))}
+@writing.post("/tell-many")
+async def tell_many(at: Chosen, body: TellMany) -> JSONResponse:
+    """Report many trials in one transaction: all of them or, when one is refused, none."""
+    return JSONResponse(await reported(at, [(one.number, one) for one in body.results], body.ask))
 
 
 @writing.post("/trials/{number}/renew")
-def renew(at: Chosen, who: Writer, number: Number) -> dict[str, Any]:
+def renew(at: Chosen, number: Number) -> dict[str, Any]:
     """Extend a lease from now."""
     return {"lease_until": at.study.renew(number)}
 
 
 @writing.post("/trials/{number}/cancel")
-def cancel(at: Chosen, who: Writer, number: Number, body: Cancel | None = None) -> dict[str, Any]:
+def cancel(at: Chosen, number: Number, body: Cancel | None = None) -> dict[str, Any]:
     """Cancel a trial that was not run."""
     at.study.cancel(number, "" if body is None else body.note)
     return {"outcome": "cancelled"}
 
 
 @writing.post("/enqueue")
-def enqueue(at: Chosen, who: Writer, body: Enqueue) -> dict[str, Any]:
+def enqueue(at: Chosen, body: Enqueue) -> dict[str, Any]:
     """Queue a plan to be assigned next."""
     at.study.enqueue(body.plan, request=body.request)
     return {"outcome": "queued"}
 
 
-@writing.post("/tell-many")
-def tell_many(at: Chosen, who: Writer, body: TellMany) -> dict[str, Any]:
-    """Report the results of many trials in one transaction: all of them or, when one is refused, none."""
-    results = [Result(**{**dict(one), "path": one.path and tuple(one.path)}) for one in body.results]
-    return {"outcomes": at.study.tell_many(results)}
-
-
 @writing.post("/import")
-def import_trials(at: Chosen, who: Writer, body: Import) -> dict[str, Any]:
+def import_trials(at: Chosen, body: Import) -> dict[str, Any]:
     """Import past results; valid if they were not picked by how they came out."""
     results = [(one.plan, one.rewards) for one in body.results]
     return {"results": at.study.import_trials(results, body.note, request=body.request, again=body.again)}
 
 
 @writing.post("/exclude")
-def exclude(at: Chosen, who: Writer, body: Exclude) -> dict[str, Any]:
+def exclude(at: Chosen, body: Exclude) -> dict[str, Any]:
     """Mark options as infeasible: a fact of the world, not a verdict on scores."""
     at.study.exclude(body.option, request=body.request)
     return {"outcome": "excluded"}
 
 
 @writing.post("/tighten")
-def tighten(at: Chosen, who: Writer, body: Tighten) -> dict[str, Any]:
+def tighten(at: Chosen, body: Tighten) -> dict[str, Any]:
     """Continue with a smaller epsilon, all data kept."""
     at.study.tighten(body.epsilon, request=body.request)
     return {"outcome": "tightened"}

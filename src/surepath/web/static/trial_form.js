@@ -52,7 +52,7 @@ export class TrialForm {
       h("div", { class: "buttons" }, button("Record scores", null, "main"),
         button("Cancel it", async () => { await post(path("cancel"), this.query); this.finish(`Trial ${trial.number} is cancelled.`); })),
       h("div", { class: "buttons failed" }, note, button("It failed", async () => {
-        await post(path("fail"), this.query, { rewards: scores(inputs, false), note: note.value });
+        await post(path("tell"), this.query, { failed: true, rewards: scores(inputs, false), note: note.value });
         this.finish(`Trial ${trial.number} is recorded as failed; scores before the failure are kept.`);
       }))));
     this.element.scrollIntoView({ block: "nearest" });
