@@ -168,6 +168,14 @@ def print_json(data: Any) -> None:
     typer.echo(safe_json(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
 
 
+def answer(as_json: bool, facts: dict[str, Any], text: str) -> None:
+    """Print what a command found: as one JSON object, or in words."""
+    if as_json:
+        print_json(facts)
+    else:
+        say(text)
+
+
 def refuse_existing(path: Path, force: bool) -> None:
     """Refuse to replace a file that is there."""
     from surepath.errors import SettingError

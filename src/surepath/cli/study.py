@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import isfinite
@@ -22,6 +21,7 @@ from surepath.cli.main import (
     MOST_WORKERS,
     AsJson,
     allow_seconds,
+    answer,
     app,
     call_before_kill,
     colour,
@@ -226,19 +226,18 @@ def create(
         baseline=baseline,
         exist_ok=exist_ok,
     )
-    facts = {"name": made.name, "storage": made.status().storage, "epsilon": made.epsilon, "delta": made.delta}
+    facts = {"name": made.name, "storage": made.storage.shown, "epsilon": made.epsilon, "delta": made.delta}
     facts["dependence"] = json.loads(made.record.settings).get("dependence")
-    if as_json:
-        print_json({**facts, "problem_hash": made.record.problem_hash})
-        return
     options = again(made, storage)
-    say(
+    answer(
+        as_json,
+        {**facts, "problem_hash": made.record.problem_hash},
         f"created {shown(made.name)} in {shown(facts['storage'])}: {many(made.mdp.horizon, 'step')}, "
         f"{many(made.mdp.n_arcs, 'option')}; the answer may be {made.epsilon:g} from the best, "
         f"wrong with probability {made.delta:g} at most\n"
         f"{PRICE + chr(10) if facts['dependence'] == 'any' and made.mdp.horizon > 1 else ''}"
         f"run trials with surepath study run{options} --command ..., "
-        f"or take them one by one with surepath study ask{options}"
+        f"or take them one by one with surepath study ask{options}",
     )
 
 
@@ -253,13 +252,8 @@ def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) ->
         record = place.load(name)
         with place.reading(name) as log:
             found.append({"name": name, "trials": log.last_number(), "created": record.created})
-    if as_json:
-        print_json({"studies": found})
-        return
-    for row in found:
-        say(f"{shown(row['name'])}: {many(row['trials'], 'trial')}, created {moment(row['created'])}")
-    if not found:
-        say("no studies here; surepath study create makes one")
+    lines = [f"{shown(one['name'])}: {many(one['trials'], 'trial')}, created {moment(one['created'])}" for one in found]
+    answer(as_json, {"studies": found}, "\n".join(lines) or "no studies here; surepath study create makes one")
 
 
 TIME_KEYS = ("created", "asked", "told", "lease_until")
@@ -275,79 +269,47 @@ def show(
     """Show what is frozen in a study (problem, noise, settings, options), or one trial."""
     found = load(storage, name)
     facts = _frozen(found) if number is None else _trial_facts(found, number)
-    if as_json:
-        print_json(facts)
-        return
-    for key, value in facts.items():
-        if value not in (None, "", [], {}):
-            words = _fact_in_words(key, value)
-            say(f"{key.replace('_', ' ')}:{'' if words.startswith(chr(10)) else ' '}{words}")
+    said = {key: value for key, value in facts.items() if value not in (None, "", (), {})}
+    answer(as_json, facts, "\n".join(f"{key.replace('_', ' ')}:{_in_words(key, said[key])}" for key in said))
 
 
-def _frozen(found: Any) -> dict[str, Any]:
-    record = found.record
+def _frozen(found: Study) -> dict[str, Any]:
+    mdp, record = found.mdp, found.record
     steps: dict[str, list[str]] = {}
-    mdp = found.mdp
     for stage, step in enumerate(mdp.step_labels or range(mdp.horizon)):
         arcs = range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1]))
         steps[str(step)] = list(dict.fromkeys(mdp.action_label(arc) for arc in arcs[:1000]))
-    return {
-        "name": found.name,
-        "created": record.created,
-        "version": record.version,
-        "direction": mdp.direction,
-        "steps": steps,
-        "options": json.loads(record.options),
-        "settings": json.loads(record.settings),
-        "problem_hash": record.problem_hash,
-    }
+    facts = {"name": found.name, "created": record.created, "version": record.version, "direction": mdp.direction}
+    own = {"options": json.loads(record.options), "settings": json.loads(record.settings)}
+    return {**facts, "steps": steps, **own, "problem_hash": record.problem_hash}
 
 
-def _trial_facts(found: Any, number: int) -> dict[str, Any]:
-    row = trial_row(found, number)
-    names = found.mdp.step_labels or range(found.mdp.horizon)
-    rewards = {str(names[at]): row.rewards[at] for at in found.mdp.score_stages if at < len(row.rewards)}
-    return {
-        "number": row.number,
-        "state": row.state,
-        "plan": found.mdp.plan(list(row.path)),
-        "scores": rewards,
-        "cases": list(row.cases),
-        "cost": row.cost,
-        "tries": row.tries,
-        "source": row.source,
-        "of": row.of,
-        "worker": row.worker,
-        "asked": row.asked,
-        "lease_until": row.lease if row.state == "running" else None,
-        "told": row.told,
-        "note": row.note,
-    }
+def _trial_facts(found: Study, number: int) -> dict[str, Any]:
+    row, mdp = trial_row(found, number), found.mdp
+    names = mdp.step_labels or range(mdp.horizon)
+    scores = {str(names[at]): row.rewards[at] for at in mdp.score_stages if at < len(row.rewards)}
+    facts = {"number": number, "state": row.state, "plan": mdp.plan(row.path), "scores": scores}
+    facts |= {name: getattr(row, name) for name in ("cases", "cost", "tries", "source", "of", "worker", "asked")}
+    return {**facts, "lease_until": row.lease if row.state == "running" else None, "told": row.told, "note": row.note}
 
 
-def _fact_in_words(key: str, value: Any) -> str:
+def _in_words(key: str, value: Any) -> str:
+    """Write a fact: on this line, or its parts on lines below."""
     if key in TIME_KEYS:
-        return moment(value)
-    if isinstance(value, list):
-        return ", ".join(map(shown, value))
+        return f" {moment(value)}"
+    if key == "steps":
+        return "".join(f"\n  {shown(step)}: {', '.join(map(shown, options))}" for step, options in value.items())
+    if key in ("options", "settings"):
+        return "".join(f"\n  {name}: {_setting_in_words(one)}" for name, one in value.items() if one is not None)
     if isinstance(value, dict):
-        if all(isinstance(item, list) for item in value.values()):
-            return "".join(f"\n  {shown(key)}: {', '.join(shown(one) for one in item)}" for key, item in value.items())
-        if key in ("plan", "scores"):
-            return ", ".join(f"{shown(step)}={shown(item)}" for step, item in value.items())
-        return "".join(
-            f"\n  {shown(key)}: {_setting_in_words(item)}" for key, item in value.items() if item is not None
-        )
-    return shown(value)
+        return f" {shown_plan(value)}"
+    return f" {', '.join(map(shown, value)) if isinstance(value, tuple) else shown(value)}"
 
 
 def _setting_in_words(value: Any) -> str:
     """Write a setting on one line; what has many parts is left to --json."""
-    if isinstance(value, list) and len(set(map(str, value))) == 1:
-        return shown(value[0])
-    if isinstance(value, (dict, list)):
-        return f"{len(value):,} entries (--json lists them)"
-    return shown(value)
+    parts = list(map(str, value)) if isinstance(value, (dict, list)) else [value]
+    return shown(parts[0]) if len(set(parts)) == 1 else f"{len(parts):,} entries (--json lists them)"
 
 
 @study.command("run")
@@ -455,16 +417,12 @@ def reference(
     found = load(storage, name)
     path = found.mdp.path(pairs(plan, "a plan"))
     found.reference(path, play_cases(found, path, Command(found.mdp, command, found.name, True), workers))
-    if as_json:
-        print_json({"plan": found.mdp.plan(path), "cases": len(found._cases.names)})
-        return
-    say(f"played {shown_plan(found.mdp.plan(path))} on {many(len(found._cases.names), 'case')}")
+    played, cases = found.mdp.plan(path), len(found._cases.names)
+    answer(as_json, {"plan": played, "cases": cases}, f"played {shown_plan(played)} on {many(cases, 'case')}")
 
 
 @study.command("status")
 def status(
-    watch: Annotated[bool, typer.Option("--watch", help="Go on until the answer is proven; Ctrl-C ends it.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two readings.")] = 2.0,
     forecast: Annotated[
         bool, typer.Option("--forecast", help="Also guess by simulation what further trials would bring.")
     ] = False,
@@ -475,29 +433,16 @@ def status(
 ) -> None:
     """Show the status of a study: trials, the best plan so far, what is proven, who works on it."""
     found = load(storage, name)
-    _print_status(found, watch, every, as_json, forecast, explain)
-
-
-def _print_status(found: Any, watch: bool, every: float, as_json: bool, forecast: bool, explain: bool) -> None:
-    from surepath.study.status import status_line
-
-    before = None
-    while True:
-        now = found.status()
-        if (now.trials, now.states, now.epsilon) != before:
-            before = (now.trials, now.states, now.epsilon)
-            guess = found.forecast() if forecast else None
-            if as_json:
-                more = {} if guess is None else {"forecast": guess.to_dict()}
-                print_json({**now.as_dict(), **more, **({"explanation": found.explain()} if explain else {})})
-            else:
-                lines = [status_line(now) if watch and not now.done else str(now)]
-                lines += [found.explain()] if explain else []
-                lines += [f"forecast: {guess}"] if guess is not None else []
-                say("\n".join(lines))
-        if not watch or now.done:
-            return
-        time.sleep(every)
+    now = found.status()
+    facts, lines = now.as_dict(), [str(now)]
+    if explain:
+        facts["explanation"] = found.explain()
+        lines.append(facts["explanation"])
+    if forecast:
+        guess = found.forecast()
+        facts["forecast"] = guess.to_dict()
+        lines.append(f"forecast: {guess}")
+    answer(as_json, facts, "\n".join(lines))
 
 
 @study.command("tighten")
@@ -512,12 +457,10 @@ def tighten(
 
     found = load(storage, name)
     found.tighten(epsilon)
-    if as_json:
-        print_json({"epsilon": found.epsilon, "certified_gap": found.certified_gap, "done": found.done})
-        return
+    facts = {"epsilon": found.epsilon, "certified_gap": found.certified_gap, "done": found.done}
     proven = found.done and isfinite(found.certified_gap)
     state = "proven already" if proven else gap_in_words(found.certified_gap, found.epsilon)
-    say(f"epsilon is {found.epsilon:g} now; {state}")
+    answer(as_json, facts, f"epsilon is {found.epsilon:g} now; {state}")
 
 
 @study.command("certificate")
@@ -536,10 +479,8 @@ def certificate(
     refuse_existing(out, force)
     made = load(storage, name).certificate()
     made.save(out)
-    if as_json:
-        print_json({"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]})
-        return
-    say(f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
+    facts = {"written": str(out), "certified_gap": made.certified_gap, "statement": made["statement"]}
+    answer(as_json, facts, f"wrote {shown(out)}: {made}\ncheck it with surepath verify {shown(quote(str(out)))}")
 
 
 @study.command("report")
@@ -557,10 +498,7 @@ def report(
 
     refuse_existing(out, force)
     write_report(load(storage, name), out)
-    if as_json:
-        print_json({"written": str(out)})
-        return
-    say(f"wrote {shown(out)}")
+    answer(as_json, {"written": str(out)}, f"wrote {shown(out)}")
 
 
 @study.command("export")
@@ -574,10 +512,7 @@ def export(
     """Write the whole log to a file."""
     refuse_existing(path, force)
     trials = load(storage, name).export(path)
-    if as_json:
-        print_json({"written": str(path), "trials": trials})
-        return
-    say(f"wrote {shown(path)}: {many(trials, 'trial')}")
+    answer(as_json, {"written": str(path), "trials": trials}, f"wrote {shown(path)}: {many(trials, 'trial')}")
 
 
 @study.command("restore")
@@ -591,10 +526,8 @@ def restore(
     from surepath.study.study import Study
 
     made = Study.from_export(path, storage, name)
-    if as_json:
-        print_json({"name": made.name, "trials": len(made), "digest": made.digest})
-        return
-    say(f"restored {shown(made.name)}: {many(len(made), 'trial')}")
+    facts = {"name": made.name, "trials": len(made), "digest": made.digest}
+    answer(as_json, facts, f"restored {shown(made.name)}: {many(len(made), 'trial')}")
 
 
 @study.command("copy")
@@ -611,12 +544,10 @@ def copy(
     from surepath.study.status import gap_in_words
 
     made = load(storage, name).copy(new, dependence=dependence)
-    if as_json:
-        kept = json.loads(made.record.settings).get("dependence")
-        print_json({"name": made.name, "trials": len(made), "dependence": kept})
-        return
-    say(f"copied {many(len(made), 'trial')} to {shown(made.name)}")
-    say(gap_in_words(made.certified_gap, made.epsilon))
+    kept = json.loads(made.record.settings).get("dependence")
+    said = f"copied {many(len(made), 'trial')} to {shown(made.name)}"
+    facts = {"name": made.name, "trials": len(made), "dependence": kept}
+    answer(as_json, facts, f"{said}\n{gap_in_words(made.certified_gap, made.epsilon)}")
 
 
 @study.command("delete")
@@ -640,19 +571,14 @@ def delete(
     if keep is not None:
         found.export(keep)
     found.storage.delete(found.name)
-    if as_json:
-        print_json({"deleted": found.name, "trials": trials, "written": None if keep is None else str(keep)})
-        return
-    say(f"deleted {shown(found.name)}" + ("" if keep is None else f"; its log is in {shown(keep)}"))
+    facts = {"deleted": found.name, "trials": trials, "written": None if keep is None else str(keep)}
+    answer(as_json, facts, f"deleted {shown(found.name)}" + ("" if keep is None else f"; its log is in {shown(keep)}"))
 
 
 def _agreed(name: str, trials: int, keep: Path | None) -> bool:
     kept = "is lost (--export FILE.jsonl keeps it)" if keep is None else f"goes to {shown(keep)}"
     typer.echo(f"Its log {kept}. Delete {shown(name)} with {many(trials, 'trial')}? [y/N] ", nl=False, err=True)
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        typer.echo(err=True)
-    return answer.strip().lower() in ("y", "yes")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 @app.command()

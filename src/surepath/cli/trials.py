@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from surepath._text import many, shown
-from surepath.cli.main import AsJson, app, print_json, refuse_existing, say
+from surepath.cli.main import AsJson, answer, app, print_json, refuse_existing, say
 from surepath.cli.problem import open_problem
 from surepath.cli.study import (
     DEFAULT_STORAGE,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from surepath.model.files import Problem
     from surepath.model.mdp import MDP
     from surepath.study.pilot import Pilot
+    from surepath.study.trial import Trial
 
 SHORT_LEASE = 3600.0
 Baseline = Annotated[
@@ -87,21 +88,18 @@ def ask(
         raise typer.Exit(1) from None
     if sheet is not None:
         _write_sheet(found, trials, sheet, wells)
-    if as_json:
-        named = ("number", "plan", "lease_until", "cases")
-        rows = [{name: getattr(trial, name) for name in named} for trial in trials]
-        print_json({"trials": rows, "done": False, "written": None if sheet is None else str(sheet)})
-        return
+    rows = [{name: getattr(trial, name) for name in ("number", "plan", "lease_until", "cases")} for trial in trials]
+    facts = {"trials": rows, "done": False, "written": None if sheet is None else str(sheet)}
     if sheet is None:
-        for trial in trials:
-            on = f" on case {shown(trial.case)}" if trial.case else ""
-            say(f"trial {trial.number}: {shown_plan(trial.plan)}{on}")
-    else:
-        numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
-        say(
-            f"wrote {shown(sheet)}: {numbers}; fill in the scores (failed where a step failed), then\n"
-            f"  surepath study tell {shown(shlex.quote(str(sheet)))}{again(found, storage)}"
-        )
+        answer(as_json, facts, "\n".join(shown(trial) for trial in trials))
+        return
+    numbers = f"trials {trials[0].number} to {trials[-1].number}" if n > 1 else f"trial {trials[0].number}"
+    answer(
+        as_json,
+        facts,
+        f"wrote {shown(sheet)}: {numbers}; fill in the scores (failed where a step failed), then\n"
+        f"  surepath study tell {shown(shlex.quote(str(sheet)))}{again(found, storage)}",
+    )
 
 
 def _write_sheet(found: Any, trials: list[Any], sheet: Path, wells: bool) -> None:
@@ -171,15 +169,13 @@ def _one(found: Any, storage: str, number: int, rewards: Any, told: dict[str, An
     path = trial_row(found, number).path
     rewards = with_known(found.mdp, path, rewards)
     _refuse_missing(found.mdp, number, path, rewards)
-    answer = found.tell(number, rewards, **told)
+    outcome = found.tell(number, rewards, **told)
     kept = next(iter(late_rows(found, [number])), None)
     row = kept or trial_row(found, number)
-    if as_json:
-        facts = {"number": number, "answer": answer, "state": row.state, "done": found.done}
-        print_json(facts if kept is None else {**facts, "kept_as": kept.number})
-        return
+    facts = {"number": number, "answer": outcome, "state": row.state, "done": found.done}
+    facts |= {} if kept is None else {"kept_as": kept.number}
     place = "" if kept is None else f" (trial {kept.number} of the log)"
-    say(f"trial {number}: {ANSWERS[answer]}{place}{_end(found, storage)}")
+    answer(as_json, facts, f"trial {number}: {ANSWERS[outcome]}{place}{_end(found, storage)}")
 
 
 def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
@@ -203,20 +199,17 @@ def _sheet(found: Any, storage: str, path: Path, as_json: bool) -> None:
     from surepath.study.sheets import plan_columns, read_sheet, read_table
 
     sheet = read_sheet(found.mdp, read_table(path), path.name)
-    answers = found.tell_many(sheet.results)
-    counts = Counter(answers)
-    if as_json:
-        rest = {answer: counts[answer] for answer in ANSWERS}
-        print_json({**rest, "empty": sheet.empty, "done": found.done})
-        return
-    parts = [f"{counts[answer]:,} {words}" for answer, words in ANSWERS.items() if counts[answer]]
+    outcomes = found.tell_many(sheet.results)
+    counts = Counter(outcomes)
+    facts = {**{outcome: counts[outcome] for outcome in ANSWERS}, "empty": sheet.empty, "done": found.done}
+    parts = [f"{counts[outcome]:,} {words}" for outcome, words in ANSWERS.items() if counts[outcome]]
     if counts["late"]:
-        late = [result.number for result, answer in zip(sheet.results, answers) if answer == "late"]
+        late = [result.number for result, outcome in zip(sheet.results, outcomes) if outcome == "late"]
         parts[-1] += f" ({_some([row.number for row in late_rows(found, late)])})"
     if sheet.empty:
         parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
-    say(f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
-    if not sheet.plans:
+    answer(as_json, facts, f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
+    if not sheet.plans and not as_json:
         wanted = ", ".join(map(shown, plan_columns(found.mdp)))
         note(
             f"note: {shown(path.name)} has no plan columns ({wanted}), so its rows could not be compared with the log: "
@@ -252,17 +245,13 @@ def fail(
 ) -> None:
     """Report that a trial failed at the step after the given scores."""
     found = load(storage, name)
-    answer = found.fail(number, scores(values or []), reason, cost=cost, baseline=_numbers(baseline))
-    if as_json:
-        print_json({"number": number, "answer": answer})
-        return
-    if answer == "repeated":
-        say(f"trial {number}: {trial_row(found, number).state} before, nothing changed")
-        return
-    kept = f", its first {len(values)} scores are kept" if values and len(values) > 1 else ""
+    outcome = found.fail(number, scores(values or []), reason, cost=cost, baseline=_numbers(baseline))
+    kept = "" if not values else f", its first {len(values)} scores are kept"
     kept = ", its first score is kept" if values and len(values) == 1 else kept
-    late = f"; {ANSWERS['late']}" if answer == "late" else ""
-    say(f"trial {number}: failed{kept}{late}")
+    said = f"failed{kept}" + (f"; {ANSWERS['late']}" if outcome == "late" else "")
+    if outcome == "repeated":
+        said = f"{trial_row(found, number).state} before, nothing changed"
+    answer(as_json, {"number": number, "answer": outcome}, f"trial {number}: {said}")
 
 
 @study.command("cancel")
@@ -281,11 +270,8 @@ def cancel(
     for number in numbers:
         found.cancel(number, reason)
         states[number] = trial_row(found, number).state
-    if as_json:
-        print_json({"states": states})
-        return
-    for number, state in states.items():
-        say(f"trial {number}: {state}" + ("" if state == "cancelled" else ", and stays so"))
+    lines = [f"trial {n}: {state}{'' if state == 'cancelled' else ', and stays so'}" for n, state in states.items()]
+    answer(as_json, {"states": states}, "\n".join(lines))
 
 
 @study.command("enqueue")
@@ -300,10 +286,7 @@ def enqueue(
     path = found.mdp.path(pairs(plan, "a plan"))
     found.enqueue(path)
     named = found.mdp.plan(path)
-    if as_json:
-        print_json({"plan": named})
-        return
-    say(f"queued {shown_plan(named)}")
+    answer(as_json, {"plan": named}, f"queued {shown_plan(named)}")
 
 
 @study.command("exclude")
@@ -317,10 +300,7 @@ def exclude(
     found = load(storage, name)
     out = pairs(options, "an option")
     found.exclude(out)
-    if as_json:
-        print_json({"excluded": out})
-        return
-    say(f"excluded {shown_plan(out)}")
+    answer(as_json, {"excluded": out}, f"excluded {shown_plan(out)}")
 
 
 ASSUMPTION = (
@@ -345,15 +325,12 @@ def import_log(
 
     found = load(storage, name)
     count = import_past(found, path, again=again)
-    if as_json:
-        print_json({**count._asdict(), "assumption": ASSUMPTION})
-        return
-    if not count.imported and count.repeated:
-        say(f"{shown(path.name)} was imported before; nothing changed")
-        return
     rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
     rest += f"; {count.failed:,} failed at the first step and hold no score" if count.failed else ""
-    say(f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}")
+    said = f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}"
+    if not count.imported and count.repeated:
+        said = f"{shown(path.name)} was imported before; nothing changed"
+    answer(as_json, {**count._asdict(), "assumption": ASSUMPTION}, said)
 
 
 @app.command()
@@ -384,32 +361,37 @@ def pilot(
         trials = [Trial(i + 1, mdp.plan(path), path, 0.0, "pilot", "") for i, path in enumerate(paths)]
         if command is None:
             write_text(sheet, sheet_text(mdp, trials))
-            _tell_written(sheet, problem, len(trials), as_json)
+            said = (
+                f"wrote {shown(sheet)} with {len(trials):,} trials; play them in this order, fill in the scores, and "
+            )
+            again = shown(f"surepath pilot {problem} --csv {sheet}")
+            answer(as_json, {"written": str(sheet), "trials": len(trials)}, f"{said}call\n  {again}")
             return
         _run_pilot(mdp, trials, command, sheet, as_json)
     results, empty, failed = read_past(mdp, read_table(sheet), sheet.name)
     found = read_pilot(mdp, [(result.path, result.rewards) for result in results])
-    if as_json:
-        print_json({"sheet": str(sheet), "empty": empty, "failed": failed, **pilot_data(found)})
-        return
     left = [f"{failed:,} failed at the first step"] if failed else []
     left += [f"{empty:,} not filled in yet"] if empty else []
-    print_pilot(found, sheet, problem, "".join(f", {words}" for words in left), about)
+    facts = {"sheet": str(sheet), "empty": empty, "failed": failed, "trials": found.trials}
+    facts |= {"suggested_sigma": found.sigma, "steps": [step._asdict() for step in found.steps]}
+    lines = [", ".join([f"{found.trials:,} trials with scores", *left]), *map(str, found.steps)]
+    lines += [f"warning: {warning}" for warning in found.warnings]
+    lines += _what_next(found, sheet, problem, about)
+    answer(as_json, {**facts, "warnings": found.warnings}, "\n".join(map(shown, lines)))
 
 
-def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bool) -> None:
+def _run_pilot(mdp: MDP, trials: list[Trial], command: str, sheet: Path, quiet: bool) -> None:
     """Perform the trials one after another and write the sheet with their scores; cut short, with those so far."""
     from rich.progress import track
 
     from surepath.errors import RewardError
-    from surepath.model.text_files import csv_line, write_text
+    from surepath.model.text_files import write_text
     from surepath.study.performing import rewards_of
     from surepath.study.runner import Command
-    from surepath.study.sheets import option_names, plan_columns, score_columns, sheet_text
+    from surepath.study.sheets import FAILED_WORD, sheet_text
 
     performer = Command(mdp, command, "pilot")
-    lines = [csv_line(["number", *plan_columns(mdp), *score_columns(mdp)])]
-    finished = 0
+    filled: list[list[Any]] = []
     try:
         for trial in track(trials, "pilot", transient=True, disable=quiet):
             done = performer(trial)
@@ -417,80 +399,27 @@ def _run_pilot(mdp: MDP, trials: list[Any], command: str, sheet: Path, quiet: bo
                 rewards = rewards_of(mdp, trial, done)
             except RewardError as error:
                 raise RewardError(f"trial {trial.number}: {error}") from None
-            scores: list[Any] = [*rewards, *([] if done.note is None else ["failed"])]
-            scores += [""] * (mdp.horizon - len(scores))
-            options = option_names(mdp, tuple(trial.path.tolist()))
-            lines.append(csv_line([trial.number, *options, *scores[: mdp.horizon]]))
-            finished += 1
-    except BaseException:
-        if finished:
-            rest = sheet_text(mdp, trials[finished:]).partition("\n")[2]
-            write_text(sheet, "".join(lines) + rest)
-            words = (
-                f"{shown(sheet)} has the scores of the first {many(finished, 'trial')}; the others are to be filled in"
-            )
-            say(words, err=True)
-        raise
-    write_text(sheet, "".join(lines))
+            seen = [rewards[stage] for stage in mdp.score_stages if stage < len(rewards)]
+            filled.append([*seen, *([] if done.note is None else [FAILED_WORD])])
+    finally:
+        if filled:
+            write_text(sheet, sheet_text(mdp, trials, filled=filled))
+        if 0 < len(filled) < len(trials):
+            some = f"the scores of the first {many(len(filled), 'trial')}"
+            say(f"{shown(sheet)} has {some}; the others are to be filled in", err=True)
 
 
-def _tell_written(sheet: Path, problem: str, count: int, as_json: bool) -> None:
-    if as_json:
-        print_json({"written": str(sheet), "trials": count})
-        return
-    say(
-        f"wrote {shown(sheet)} with {count:,} trials; play them in this order, fill in the scores, and call\n"
-        f"  {shown(f'surepath pilot {problem} --csv {sheet}')}"
-    )
-
-
-def pilot_data(found: Pilot) -> dict[str, Any]:
-    """Return the pilot as plain values."""
-    return {
-        "trials": found.trials,
-        "suggested_sigma": found.sigma,
-        "steps": [step.__dict__ for step in found.steps],
-        "options": [option.__dict__ for option in found.options],
-        "warnings": found.warnings,
-    }
-
-
-def print_pilot(found: Pilot, sheet: Path, problem: str, left: str, about: Problem) -> None:
-    """Print steps first, then the noisiest options, warnings, and what to do next."""
-    from rich.console import Console
-    from rich.table import Table
-
-    from surepath.study.pilot import PILOT_CONFIDENCE
-
-    console = Console(highlight=False)
-    table = Table("step", "scores", "scatter", f"{PILOT_CONFIDENCE:.0%} interval", box=None, pad_edge=False)
-    for step in found.steps:
-        span = f"{step.low:.3g} - {step.high:.3g}" if step.low == step.low else ""
-        scatter = f"{step.deviation:.3g}" if step.deviation == step.deviation else "?"
-        table.add_row(shown(step.name), str(step.scores), scatter, span)
-    console.print(f"{found.trials:,} trials with scores{left}")
-    console.print(table)
-    loud = sorted(found.options, key=lambda option: -option.deviation)[:3]
-    if loud:
-        words = "; ".join(f"{option.name}: {option.deviation:.3g}" for option in loud)
-        console.print(f"largest scatter: {words}", markup=False)
-    for warning in found.warnings:
-        console.print(f"warning: {warning}", markup=False, style="yellow")
-    for line in advice(found, sheet, problem, about):
-        console.print(line, markup=False, soft_wrap=True)
-
-
-def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]:
+def _what_next(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]:
     """Return what may follow, as lines of text and commands."""
     from surepath.study.pilot import SIGMA_FACTOR
 
-    name, file = shlex.quote(problem), shlex.quote(str(sheet))
-    asks = [] if about.epsilon is not None else [f"--epsilon {_proposal(found):g}"]
-    asks += [] if about.delta is not None else ["--delta 0.05"]
-    create = " ".join(["  surepath study create", name, *asks])
-    chosen = " Epsilon is a proposal: how far from the best the answer may be, in units of a plan's total score."
-    chosen = chosen if about.epsilon is None else ""
-    load = f"  surepath study import-log {file}"
+    create, chosen = f"  surepath study create {shlex.quote(problem)}", ""
+    load = f"  surepath study import-log {shlex.quote(str(sheet))}"
+    if about.epsilon is None:  # of the size of the scatter of a plan's total, rounded to one figure
+        total = sum(step.deviation**2 for step in found.steps if step.deviation == step.deviation) ** 0.5
+        create += f" --epsilon {float(f'{total:.1g}') or 0.1:g}"
+        chosen = " Epsilon is a proposal: how far from the best the answer may be, in units of a plan's total score."
+    create += "" if about.delta is not None else " --delta 0.05"
     if about.mdp.noise_missing("") is None:
         return [
             "This problem declares its noise or a range already, so nothing is taken from these scores. The trials "
@@ -514,9 +443,3 @@ def advice(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[str]
         "Only if you knew a sigma before the pilot, declare that one and import the pilot's trials too:",
         load,
     ]
-
-
-def _proposal(found: Pilot) -> float:
-    """Propose an epsilon of the size of the scatter of a plan's total, rounded to one figure."""
-    total = sum(step.deviation**2 for step in found.steps if step.deviation == step.deviation) ** 0.5
-    return float(f"{total:.1g}") or 0.1

@@ -10,12 +10,12 @@ and nothing has to be guessed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray, whole
+from surepath._text import many
 from surepath.errors import StudyError
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
@@ -26,41 +26,29 @@ ALARM = 0.01  # a warning has at most this probability where there is nothing to
 MOST_PILOT_PLAYS = 1_000
 
 
-@dataclass(frozen=True)
-class Scatter:
-    """Scatter of the scores of a step or an option.
-
-    Attributes:
-        name: The step, or the option with its state.
-        scores: How many scores were seen.
-        deviation: Standard deviation around the options' own means; NaN where nothing was seen twice.
-        low, high: Interval that holds the true one with probability PILOT_CONFIDENCE if scores are Gaussian.
-    """
+class Scatter(NamedTuple):
+    """Scatter of the scores of a step or an option."""
 
     name: str
     scores: int
-    deviation: float
-    low: float
+    deviation: float  # standard deviation around the options' own means; NaN where nothing was seen twice
+    low: float  # interval that holds the true one with probability PILOT_CONFIDENCE if scores are Gaussian
     high: float
 
+    def __str__(self) -> str:
+        if np.isnan(self.deviation):
+            return f"  {self.name}: {many(self.scores, 'score')}, none of them twice for one option"
+        span = f"{PILOT_CONFIDENCE:.0%} interval {self.low:.3g} to {self.high:.3g}"
+        return f"  {self.name}: {many(self.scores, 'score')} that scatter by {self.deviation:.3g} ({span})"
 
-@dataclass(frozen=True)
-class Pilot:
-    """Estimates and warnings from a pilot.
 
-    Attributes:
-        trials: How many trials it holds.
-        steps: Scatter of each step, all its options pooled.
-        options: Scatter of each option that was seen at least twice.
-        sigma: The suggestion: SIGMA_FACTOR times the largest upper end over the steps; None where too little was seen.
-        warnings: Reasons not to take it: heavy tails, drift, dependence, very unequal options.
-    """
+class Pilot(NamedTuple):
+    """Estimates and warnings from a pilot."""
 
     trials: int
-    steps: list[Scatter]
-    options: list[Scatter]
-    sigma: float | None
-    warnings: list[str]
+    steps: list[Scatter]  # of each step, all its options pooled
+    sigma: float | None  # SIGMA_FACTOR times the largest upper end over the steps; None where too little was seen
+    warnings: list[str]  # reasons not to take it: heavy tails, drift, dependence, very unequal options
 
 
 def pilot_paths(mdp: MDP, plays: int) -> IntArray:
@@ -105,7 +93,7 @@ def read_pilot(mdp: MDP, trials: Sequence[tuple[Any, Any]]) -> Pilot:
     z = np.where(usable, rest / np.where(usable, scale * shrink, 1.0), np.nan)
     warnings = _warnings(z, stages, orders, options, steps)
     seen_steps = [step for step in steps if step.scores]
-    return Pilot(len(trials), seen_steps, options, sigma, warnings)
+    return Pilot(len(trials), seen_steps, sigma, warnings)
 
 
 def _option(mdp: MDP, names: Sequence[str], arc: int) -> str:

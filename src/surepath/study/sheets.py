@@ -12,7 +12,7 @@ import random
 import re
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -158,9 +158,11 @@ def random_wells(count: int) -> list[str]:
     raise StudyError(f"{count:,} trials do not fit on a plate of 384 wells; ask for fewer")
 
 
-def sheet_text(mdp: MDP, trials: Iterable[Trial], wells: bool = False) -> str:
-    """Write trials as a sheet with empty scores; those of known options are filled in, `wells` are drawn at random."""
-    trials = list(trials)
+def sheet_text(mdp: MDP, trials: Sequence[Trial], wells: bool = False, filled: Sequence[list[Any]] = ()) -> str:
+    """Write trials as a sheet with empty scores; those of known options are there, and `filled` those of the first.
+
+    With `wells` each trial has one of a plate, drawn at random.
+    """
     places = random_wells(len(trials)) if wells else []
     cases = any(trial.cases for trial in trials)
     own = [*(["well"] if wells else []), *(["case"] if cases else [])]
@@ -170,7 +172,8 @@ def sheet_text(mdp: MDP, trials: Iterable[Trial], wells: bool = False) -> str:
         scored = [arcs[stage] for stage in mdp.score_stages]
         known = [float(mdp.known[arc]) if mdp.known is not None and mdp.is_known[arc] else "" for arc in scored]
         case = [*places[i : i + 1], *([trial.case or ""] if cases else [])]
-        lines.append(csv_line([trial.number, *case, *option_names(mdp, tuple(arcs)), *known]))
+        scores = [*filled[i], *[""] * len(known)][: len(known)] if i < len(filled) else known
+        lines.append(csv_line([trial.number, *case, *option_names(mdp, tuple(arcs)), *scores]))
     return "".join(lines)
 
 

@@ -77,7 +77,6 @@ def test_when_the_answer_is_proven(here: Path) -> None:
     said = call("status")
     assert "best plan: chunk=512, model=large\n" in said
     assert re.search(r"proven gap 0\.\d+, wanted 0\.2, wrong with probability 0\.05 at most: done\n", said)
-    assert call("status", "--watch") == said
 
 
 def test_the_storage_and_the_name(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,16 +179,3 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def test_status_watches_a_run(here: Path) -> None:
-    create(here)
-    words = ["study", "status", "--watch", "--every", "0.1"]
-    watch = begin(*words, folder=here, stdout=subprocess.PIPE, stderr=None)
-    assert watch.stdout is not None
-    assert watch.stdout.readline().startswith("0 trials, 0 running: ")  # it watches before the run begins
-    assert run(here, "--workers", "2").returncode == 0
-    said, _ = watch.communicate(timeout=120)
-    assert watch.returncode == 0
-    lines = said.splitlines()
-    assert any(line.endswith(": done") for line in lines[-5:])
