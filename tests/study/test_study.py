@@ -408,7 +408,7 @@ def test_a_damaged_decision_is_an_error_in_words(tmp_path: Path, kind: str, cont
         lambda: Study.load(url).status(),
         lambda: Study.load(url).ask() if kind == "exclude" else Study.load(url).import_trials([([0, 2], [0.5, 0.5])]),
     ):
-        with pytest.raises((StorageError, StudyError), match="action 1 is damaged"):
+        with pytest.raises((StorageError, StudyError), match="action 1 of the log is damaged"):
             read()
 
 
@@ -429,7 +429,7 @@ def test_a_damaged_plan_of_the_queue_is_an_error_in_words(tmp_path: Path) -> Non
     study = new(url)
     study.enqueue({step: options[0] for step, options in STEPS.items()})
     change(tmp_path, "update queue set path = '[0,'")
-    with pytest.raises(StorageError, match=r"waiting plan -?\d+ is damaged"):
+    with pytest.raises(StorageError, match=r"waiting plan -?\d+ of the log is damaged"):
         Study.load(url).ask()
 
 

@@ -262,7 +262,7 @@ class Fold:
                 try:
                     self._act(action)
                 except (SurepathError, LookupError, TypeError, ValueError, OverflowError) as error:
-                    raise StudyError(f"action {action.number} is damaged: {error}") from error
+                    raise StudyError(f"action {action.number} of the log is damaged: {error}") from error
                 del self._coming[0]
                 if self.trace and self.trace[-1].trials == self.prefix:
                     self.trace[-1] = self.now()

@@ -39,45 +39,20 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, delete, func, insert, select
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from surepath._checks import shortened, suggest
 from surepath.errors import ConflictError, SettingError, StorageError, StudyError
 from surepath.study import tables as sql
-from surepath.study.tables import (
-    MEMORY,
-    PENDING_WRITE,
-    TransientError,
-    actions,
-    build_tables,
-    changes,
-    check_schema,
-    heads,
-    open_engine,
-    queue,
-    read_url,
-    requests,
-    shown,
-    snapshots,
-    storage_error,
-    studies,
-    trials,
-)
-from surepath.study.trial import (
-    SOURCES,
-    STATES,
-    ActionRow,
-    QueueRow,
-    SnapshotRow,
-    StudyRecord,
-    TrialRow,
-)
+from surepath.study.tables import TransientError
+from surepath.study.trial import SOURCES, STATES, ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
 
 PAGE = 5_000  # rows that are read or written at a time
 
@@ -101,11 +76,11 @@ class Storage:
     """
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
-        self._url = read_url(url)
-        self.in_memory = url in MEMORY
+        self._url = sql.read_url(url)
+        self.in_memory = url in sql.MEMORY
         self.url = "memory" if self.in_memory else url if "://" in url else f"sqlite:///{url}"
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
-        self._engine = open_engine(self._url)
+        self._engine = sql.open_engine(self._url)
         self._turn: Any = threading.RLock() if self.in_memory else nullcontext()
         if self.in_memory:
             weakref.finalize(self, self._engine.dispose)
@@ -118,19 +93,19 @@ class Storage:
 
     @property
     def shown(self) -> str:
-        return self.url if self.in_memory else shown(self._url)
+        return self.url if self.in_memory else sql.shown(self._url)
 
     @contextmanager
-    def _connection(self, *, write: bool) -> Iterator[Connection]:
+    def _connection(self, *, write: bool) -> Iterator[sa.Connection]:
         """Open a transaction; errors of the database come out in words."""
         self._abandon_inherited()
         try:
             with self._turn, self._engine.connect() as plain:
-                connection = plain.execution_options(**{PENDING_WRITE: write})
+                connection = plain.execution_options(**{sql.PENDING_WRITE: write})
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            found = storage_error(error, self._url, self._ready)
+            found = sql.storage_error(error, self._url, self._ready)
             raise found from (None if sql.WITHHELD in str(found) else error)
 
     def _abandon_inherited(self) -> None:
@@ -148,7 +123,7 @@ class Storage:
         if on_file and not create and not os.path.exists(self._path):
             raise StorageError(f"there is no file {self._url.database}; surepath study create makes one")
         with self._connection(write=False) as connection:
-            built = check_schema(connection)
+            built = sql.check_schema(connection)
         if not built and not create and not self.in_memory:
             raise StorageError(f"{self.shown} holds no studies")
         if not built:
@@ -181,12 +156,12 @@ class Storage:
                 with self._engine.connect() as connection:
                     connection.connection.driver_connection.execute("PRAGMA journal_mode = WAL")  # type: ignore[union-attr]
             except (SQLAlchemyError, sqlite3.Error) as error:
-                raise storage_error(error, self._url) from error
+                raise sql.storage_error(error, self._url) from error
         with self._connection(write=True) as connection:
             if not self.is_sqlite:
-                connection.execute(select(func.pg_advisory_xact_lock(UPGRADE_LOCK)))
-            if not check_schema(connection):
-                build_tables(connection)
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+            if not sql.check_schema(connection):
+                sql.build_tables(connection)
 
     def create(self, record: StudyRecord) -> None:
         """Store a new study, or raise StudyError when the name exists already; the very same record may be repeated."""
@@ -197,9 +172,8 @@ class Storage:
                     return
                 raise _duplicate(record.name)
             try:
-                connection.execute(insert(studies).values(record.__dict__))
-                made = connection.execute(select(studies.c.id).where(studies.c.name == record.name)).scalar_one()
-                connection.execute(insert(heads).values(study=made, **dict.fromkeys(sql.COUNTERS, 0)))
+                made: Any = connection.execute(sa.insert(sql.studies).values(record.__dict__)).inserted_primary_key
+                connection.execute(sa.insert(sql.heads).values(study=made.id, **dict.fromkeys(sql.COUNTERS, 0)))
             except IntegrityError:
                 raise _duplicate(record.name) from None
 
@@ -212,11 +186,11 @@ class Storage:
             raise unknown_study(name, self.names())
         return found
 
-    def _record(self, connection: Connection, name: str) -> StudyRecord | None:
-        row = connection.execute(select(studies).where(studies.c.name == name)).mappings().first()
+    def _record(self, connection: sa.Connection, name: str) -> StudyRecord | None:
+        row = connection.execute(sa.select(sql.studies).where(sql.studies.c.name == name)).mappings().first()
         if row is None:
             return None
-        sql.check_values(f"the study {name!r}", studies, tuple(row.keys()), row.values())
+        sql.check_values(f"the study {name!r}", sql.studies, tuple(row.keys()), row.values())
         return StudyRecord(**{field: row[field] for field in StudyRecord.__dataclass_fields__})
 
     def names(self) -> list[str]:
@@ -228,9 +202,9 @@ class Storage:
     def delete(self, name: str) -> None:
         """Delete a study and its log."""
         with self.writing(name) as transaction:
-            for table in (snapshots, requests, queue, actions, trials, changes, heads):
-                transaction.run(delete(table).where(table.c.study == transaction.study))
-            transaction.run(delete(studies).where(studies.c.id == transaction.study))
+            for table in (sql.snapshots, sql.requests, sql.queue, sql.actions, sql.trials, sql.changes, sql.heads):
+                transaction.run(sa.delete(table).where(table.c.study == transaction.study))
+            transaction.run(sa.delete(sql.studies).where(sql.studies.c.id == transaction.study))
 
     @contextmanager
     def reading(self, name: str, known: int = 0) -> Iterator[Reading]:
@@ -250,14 +224,14 @@ class Storage:
             yield log
             log.finish()
 
-    def _study(self, connection: Connection, name: str, known: int, statement: Any) -> Any:
+    def _study(self, connection: sa.Connection, name: str, known: int, statement: Any) -> Any:
         row = connection.execute(statement, {"the_name": name, "the_known": known}).first()
         if row is None:
             raise unknown_study(name, [str(one) for one in connection.execute(sql.STUDY_NAMES).scalars()])
         study, counters = f"the study {name!r}", [getattr(row, counter) for counter in sql.COUNTERS]
-        sql.check_values(study, studies, ("id", "created"), (row.id, row.created))
-        sql.check_values(study, heads, sql.COUNTERS, counters)
-        sql.check_values("a trial", trials, ("told",), (row.first_lease,))  # which may be None
+        sql.check_values(study, sql.studies, ("id", "created"), (row.id, row.created))
+        sql.check_values(study, sql.heads, sql.COUNTERS, counters)
+        sql.check_values("a trial", sql.trials, ("told",), (row.first_lease,))  # which may be None
         return row
 
     def _now(self, study: Any) -> float:
@@ -269,7 +243,7 @@ class Storage:
         """Raise StorageError where the database does not answer."""
         self._prepare(create=False)
         with self._connection(write=False) as connection:
-            connection.execute(select(1))
+            connection.execute(sa.select(1))
 
     def close(self) -> None:
         """Release connections."""
@@ -301,7 +275,7 @@ def _duplicate(name: str) -> StudyError:
 class Reading:
     """One consistent state of a study."""
 
-    def __init__(self, connection: Connection, study: Any, now: float, known: int) -> None:
+    def __init__(self, connection: sa.Connection, study: Any, now: float, known: int) -> None:
         self._connection = connection
         self._stamps: dict[int, int | None] = {known: study.known_stamp, int(study.changes): int(study.stamp)}
         self.study, self._created, self._now = int(study.id), float(study.created), now
@@ -316,6 +290,9 @@ class Reading:
     def _written(self) -> bool:
         """Return whether this transaction has changed rows."""
         return False
+
+    def _trials_by(self, statement: Any, **values: Any) -> list[TrialRow]:
+        return [read_row(TrialRow, sql.trials, row) for row in self.run(statement, **values)]
 
     def now(self) -> float:
         """Read the storage's clock, seconds since 1970."""
@@ -343,13 +320,12 @@ class Reading:
         """Return one trial, or None."""
         if not 0 < number <= self._trials:
             return None
-        found = _rows(self.run(sql.ONE_TRIAL, the_number=number))
-        return found[0] if found else None
+        return next(iter(self._trials_by(sql.ONE_TRIAL, the_number=number)), None)
 
     def trials(self, first: int, limit: int) -> list[TrialRow]:
         """List the trials from a number on, in their order, at most `limit`; a missing one is a StorageError."""
         first = max(first, 1)
-        rows = _rows(self.run(sql.TRIALS, the_number=first, the_limit=limit))
+        rows = self._trials_by(sql.TRIALS, the_number=first, the_limit=limit)
         _check_gapless("trial", [row.number for row in rows], first, min(limit, self._trials - first + 1))
         return rows
 
@@ -357,46 +333,42 @@ class Reading:
         """List the trials that committed transactions changed after a change, by change and number, at most `limit`."""
         if change >= self._changes:
             return []
-        return _rows(self.run(sql.CHANGED, the_change=change, the_last=self._changes, the_limit=limit))
+        return self._trials_by(sql.CHANGED, the_change=change, the_last=self._changes, the_limit=limit)
 
     def trials_of(self, number: int) -> list[TrialRow]:
         """List the trials that name this one: late results and repeats."""
-        return _rows(self.run(sql.TRIALS_OF, the_number=number))
+        return self._trials_by(sql.TRIALS_OF, the_number=number)
 
     def trials_of_request(self, request: str) -> list[TrialRow]:
         """List the trials that a request asked for."""
-        return _rows(self.run(sql.TRIALS_OF_REQUEST, the_request=request))
+        return self._trials_by(sql.TRIALS_OF_REQUEST, the_request=request)
 
     def expired(self, now: float, limit: int) -> list[TrialRow]:
         """List trials that run, or are awaited after that, whose `lease` ended before now, by number."""
         if not self._written() and (self._first_lease is None or self._first_lease >= now):
             return []
-        return _rows(self.run(sql.EXPIRED_TRIALS, the_time=now, the_limit=limit))
+        return self._trials_by(sql.EXPIRED_TRIALS, the_time=now, the_limit=limit)
 
     def actions_after(self, number: int) -> list[ActionRow]:
         """List the actions after one, in their order; a missing one is a StorageError."""
         if number >= self._actions:
             return []
-        rows = [
-            row._replace(content=_read("action", row, actions, json.loads, row.content))
-            for row in map(ActionRow._make, self.run(sql.ACTIONS, the_number=number))
-        ]
+        rows = [read_row(ActionRow, sql.actions, row) for row in self.run(sql.ACTIONS, the_number=number)]
         _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
         return rows
 
     def tightened(self) -> list[float]:
         """List the smaller epsilons that were decided on."""
-        rows = self.run(sql.TIGHTENED) if self._actions else ()
-        return [_read("action", row, actions, _epsilon, row.content) for row in rows]
+        rows = [read_row(ActionRow, sql.actions, row) for row in (self.run(sql.TIGHTENED) if self._actions else ())]
+        if bad := next((row.number for row in rows if not isinstance(row.content, float)), None):
+            raise StorageError(f"action {bad} of the log is damaged: it is not an epsilon")
+        return [float(row.content) for row in rows]
 
     def queue(self, limit: int) -> list[QueueRow]:
         """List the waiting plans, those to be assigned first at the front."""
         if not self._waiting:
             return []
-        return [
-            row._replace(path=_read("waiting plan", row, queue, _list, row.path, int))
-            for row in map(QueueRow._make, self.run(sql.QUEUE, the_limit=limit))
-        ]
+        return [read_row(QueueRow, sql.queue, row) for row in self.run(sql.QUEUE, the_limit=limit)]
 
     def snapshot(self) -> SnapshotRow | None:
         """Return the latest snapshot, or None."""
@@ -441,15 +413,16 @@ class Writing(Reading):
         digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()
         before = self.run(sql.REQUEST, the_request=request).scalar()
         if before is None:
-            self._insert(sql.ADD_REQUEST, [{"study": self.study, "request": request, "content": digest}])
+            self._insert(sql.requests, [{"request": request, "content": digest}])
         elif before != digest:
             raise ConflictError(
                 f"the request {shortened(request)} was carried out before, with other content; nothing was changed"
             )
         return before is None
 
-    def _insert(self, statement: Any, values: list[dict[str, Any]]) -> None:
-        self._connection.execute(statement, values[0] if len(values) == 1 else values)
+    def _insert(self, table: sa.Table, values: list[dict[str, Any]]) -> None:
+        own = [{**one, "study": self.study} for one in values]
+        self._connection.execute(sa.insert(table), own[0] if len(own) == 1 else own)
 
     def add_trials(self, rows: Sequence[TrialRow]) -> None:
         """Append trials; their numbers must be the next ones."""
@@ -457,20 +430,15 @@ class Writing(Reading):
             if row.number != number:
                 raise StorageError(f"trial {row.number} cannot follow trial {number - 1}")
         if rows:
-            own = {"study": self.study, "change": self.change()}
-            self._insert(sql.ADD_TRIAL, [{**_written(row), **own} for row in rows])
+            change = self.change()
+            self._insert(sql.trials, [{**as_values(row), "change": change} for row in rows])
             self._trials = rows[-1].number
 
     def update_trial(self, row: TrialRow) -> None:
         """Change what a report changes, in a trial without a result: state, rewards, lease, cost and the like."""
-        done = self.run(
-            sql.UPDATE_TRIAL,
-            the_number=row.number,
-            new_rewards=json.dumps(row.rewards),
-            new_baseline=json.dumps(row.baseline),
-            new_change=self.change(),
-            **{f"new_{name}": getattr(row, name) for name in sql.SETTLED_BY},
-        )
+        values = {**as_values(row), "change": self.change()}
+        new = {f"new_{name}": values[name] for name in sql.SETTLED_BY}
+        done = self.run(sql.UPDATE_TRIAL, the_number=row.number, **new)
         if done.rowcount != 1:
             raise StorageError(f"trial {row.number} does not exist or is settled with a result: it cannot be changed")
 
@@ -479,15 +447,13 @@ class Writing(Reading):
         if row.number != self._actions + 1:
             raise StorageError(f"action {row.number} cannot follow action {self._actions}")
         self._actions = row.number
-        own = {"content": json.dumps(row.content), "study": self.study, "change": self.change()}
-        self._insert(sql.ADD_ACTION, [{**row._asdict(), **own}])
+        self._insert(sql.actions, [{**as_values(row), "change": self.change()}])
 
     def add_to_queue(self, row: QueueRow, *, front: bool = False) -> int:
         """Queue a plan, at the end or at the front, and return its number (the row's own is ignored)."""
         first, last = self.run(sql.QUEUE_ENDS).one()
         number = 0 if first is None else (first - 1 if front else last + 1)
-        values = {**row._asdict(), "number": number, "path": json.dumps(row.path), "study": self.study}
-        self._insert(sql.ADD_TO_QUEUE, [values])
+        self._insert(sql.queue, [{**as_values(row), "number": number}])
         self._waiting += 1
         self.change()
         return int(number)
@@ -500,42 +466,13 @@ class Writing(Reading):
     def save_snapshot(self, row: SnapshotRow) -> None:
         """Store a snapshot and delete older ones."""
         self.run(sql.DROP_SNAPSHOTS)
-        self._insert(sql.ADD_SNAPSHOT, [{**row._asdict(), "study": self.study}])
+        self._insert(sql.snapshots, [row._asdict()])
 
 
 def _check_gapless(what: str, numbers: list[int], first: int, count: int) -> None:
     """Refuse rows that are not numbered first, first + 1, ..., at least as many as there must be."""
     if len(numbers) < count or (numbers and numbers[-1] != first + len(numbers) - 1):
         raise missing_row(what, min(set(range(first, first + len(numbers) + 1)) - set(numbers)))
-
-
-LISTS: dict[str, Any] = {"path": int, "rewards": (int, float), "cases": str, "baseline": (int, float)}  # as JSON
-
-
-def _rows(found: Iterable[Any]) -> list[TrialRow]:
-    places = {TrialRow._fields.index(name): kind for name, kind in LISTS.items()}
-    rows = []
-    for row in found:
-        values = list(row)
-        sql.check_values(f"trial {row.number} of the log", trials, TrialRow._fields, values)
-        try:
-            for place, kind in places.items():
-                values[place] = _list(values[place], kind)
-            rows.append(TrialRow._make(values))
-            if rows[-1].state not in STATES or rows[-1].source not in SOURCES:
-                raise ValueError(f"unknown state {rows[-1].state!r} or source {rows[-1].source!r}")
-        except (TypeError, ValueError, RecursionError) as error:
-            raise StorageError(f"trial {row.number} of the log is damaged: {error}") from error
-    return rows
-
-
-def _read(what: str, row: Any, table: Any, read: Callable[..., Any], *content: Any) -> Any:
-    """Read what a row holds as JSON, or say which row is damaged."""
-    sql.check_values(f"{what} {row.number}", table, row._fields, row)
-    try:
-        return read(*content)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise StorageError(f"{what} {row.number} is damaged: {error}") from error
 
 
 def _list(text: str, kind: Any) -> tuple[Any, ...]:
@@ -545,15 +482,49 @@ def _list(text: str, kind: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _epsilon(text: str) -> float:
-    value = json.loads(text)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"{shortened(text)} is not an epsilon")
-    return float(value)
+def _one_of(text: str, known: Sequence[str]) -> str:
+    if text not in known:
+        raise ValueError(f"unknown word {text!r}")
+    return text
 
 
-def _written(row: TrialRow) -> dict[str, Any]:
-    return {**row._asdict(), **{name: json.dumps(getattr(row, name)) for name in LISTS}}
+# How a text in a row is read: most fields are kept as they are.
+READ: dict[str, Callable[[str], Any]] = {
+    "path": partial(_list, kind=int),
+    "rewards": partial(_list, kind=(int, float)),
+    "cases": partial(_list, kind=str),
+    "baseline": partial(_list, kind=(int, float)),
+    "content": json.loads,
+    "state": partial(_one_of, known=STATES),
+    "source": partial(_one_of, known=SOURCES),
+}
+NAMES = {TrialRow: "trial", ActionRow: "action", QueueRow: "waiting plan"}
+Row = TypeVar("Row", TrialRow, ActionRow, QueueRow)
+
+
+def read_row(kind: type[Row], table: sa.Table, found: Any) -> Row:
+    """Read a row of the log, or say which one is damaged."""
+    names, values, what = kind._fields, list(found), f"{NAMES[kind]} {found[0]} of the log"
+    sql.check_values(what, table, names, values)
+    try:
+        for place, read in _readers(names):
+            values[place] = read(values[place])
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StorageError(f"{what} is damaged: {error}") from error
+    return kind._make(values)
+
+
+@lru_cache
+def _readers(names: tuple[str, ...]) -> list[tuple[int, Callable[[str], Any]]]:
+    return [(place, READ[name]) for place, name in enumerate(names) if name in READ]
+
+
+def as_values(row: TrialRow | ActionRow | QueueRow) -> dict[str, Any]:
+    """Return what `read_row` reads: the fields of a row, with lists and the content of an action as JSON."""
+    return {
+        name: json.dumps(value) if isinstance(value, tuple) or name == "content" else value
+        for name, value in row._asdict().items()
+    }
 
 
 def open_storage(storage: Any) -> Storage:

@@ -16,34 +16,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 from urllib.parse import quote, unquote
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    Boolean,
-    Column,
-    Connection,
-    Double,
-    Engine,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    NullPool,
-    StaticPool,
-    Table,
-    Text,
-    bindparam,
-    create_engine,
-    delete,
-    event,
-    func,
-    insert,
-    inspect,
-    select,
-    text,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -53,110 +26,101 @@ from surepath._text import hidden, is_open
 from surepath.errors import StorageError
 from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, TrialRow
 
-metadata = MetaData()
-TYPES: dict[Any, Any] = {
-    int: BigInteger,
-    float: Double,
-    bool: Boolean,
-    bytes: LargeBinary,
-}  # whatever else is kept as text
+metadata = sa.MetaData()
+TYPES: dict[Any, Any] = {int: sa.BigInteger, float: sa.Double, bool: sa.Boolean, bytes: sa.LargeBinary}  # else text
 SCHEMA = "3"  # raised with every change of the tables
-STUDY_KEY = "surepath_studies.id"
 
 
-def _log(name: str, row: type[Any], key: str = "number") -> Table:
+def _log(name: str, row: type[Any], key: str = "number") -> sa.Table:
     """Return the table of a log: a column for each field of its rows."""
     columns = []
     for field, kind in get_type_hints(row).items():
         kinds = get_args(kind) if type(None) in get_args(kind) else (kind,)
         own: dict[str, Any] = {"nullable": len(kinds) > 1, "primary_key": field == key, "autoincrement": False}
-        columns.append(Column(field, TYPES.get(kinds[0], Text), **own))
-    return Table(name, metadata, Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True), *columns)
+        columns.append(sa.Column(field, TYPES.get(kinds[0], sa.Text), **own))
+    return sa.Table(name, metadata, _of_study(), *columns)
 
 
-version = Table("surepath_version", metadata, Column("version_num", Text, nullable=False))
+def _of_study() -> sa.Column[Any]:
+    return sa.Column("study", sa.Integer, sa.ForeignKey("surepath_studies.id"), primary_key=True)
+
+
+version = sa.Table("surepath_version", metadata, sa.Column("version_num", sa.Text, nullable=False))
 
 # Long texts come last: SQLite need not read through them to get at the rest.
-studies = Table(
+studies = sa.Table(
     "surepath_studies",
     metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("created", Double, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("problem_hash", Text, nullable=False),
-    Column("options", Text, nullable=False),
-    Column("settings", Text, nullable=False),
-    Column("problem", Text, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("created", sa.Double, nullable=False),
+    sa.Column("version", sa.Text, nullable=False),
+    sa.Column("problem_hash", sa.Text, nullable=False),
+    sa.Column("options", sa.Text, nullable=False),
+    sa.Column("settings", sa.Text, nullable=False),
+    sa.Column("problem", sa.Text, nullable=False),
 )
 
 # A row a study, its lock: what every write changes, apart from what never changes.
-heads = Table(
-    "surepath_heads",
-    metadata,
-    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("changes", BigInteger, nullable=False),
-    Column("trials", BigInteger, nullable=False),
-    Column("actions", BigInteger, nullable=False),
-    Column("waiting", BigInteger, nullable=False),
-    Column("stamp", BigInteger, nullable=False),
+COUNTERS = ("changes", "trials", "actions", "waiting", "stamp")
+heads = sa.Table(
+    "surepath_heads", metadata, _of_study(), *(sa.Column(name, sa.BigInteger, nullable=False) for name in COUNTERS)
 )
 
 # The random stamp of every change. A log restored from a backup goes on with the same numbers and other stamps.
-changes = Table(
+changes = sa.Table(
     "surepath_changes",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("change", BigInteger, primary_key=True, autoincrement=False),
-    Column("stamp", BigInteger, nullable=False),
+    _of_study(),
+    sa.Column("change", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("stamp", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 
 trials = _log("surepath_trials", TrialRow)
-_OPEN = text("state = 'running' OR state = 'expired' AND told IS NULL")
-_LINKED = text('"of" IS NOT NULL')
-_REQUESTED = text("request IS NOT NULL")
-Index("surepath_trials_change", trials.c.study, trials.c.change, trials.c.number)
-Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_OPEN, postgresql_where=_OPEN)
-Index("surepath_trials_of", trials.c.study, trials.c.of, sqlite_where=_LINKED, postgresql_where=_LINKED)
-Index("surepath_trials_request", trials.c.study, trials.c.request, sqlite_where=_REQUESTED, postgresql_where=_REQUESTED)
+_OPEN = sa.text("state = 'running' OR state = 'expired' AND told IS NULL")
+_OF = sa.text('"of" IS NOT NULL')
+_REQUEST = sa.text("request IS NOT NULL")
+sa.Index("surepath_trials_change", trials.c.study, trials.c.change, trials.c.number)
+sa.Index("surepath_trials_running", trials.c.study, trials.c.lease, sqlite_where=_OPEN, postgresql_where=_OPEN)
+sa.Index("surepath_trials_of", trials.c.study, trials.c.of, sqlite_where=_OF, postgresql_where=_OF)
+sa.Index("surepath_trials_request", trials.c.study, trials.c.request, sqlite_where=_REQUEST, postgresql_where=_REQUEST)
 
 actions = _log("surepath_actions", ActionRow)
 queue = _log("surepath_queue", QueueRow)
 snapshots = _log("surepath_snapshots", SnapshotRow, key="prefix")
-requests = Table(
+requests = sa.Table(
     "surepath_requests",
     metadata,
-    Column("study", Integer, ForeignKey(STUDY_KEY), primary_key=True),
-    Column("request", Text, primary_key=True),
-    Column("content", Text, nullable=False),
+    _of_study(),
+    sa.Column("request", sa.Text, primary_key=True),
+    sa.Column("content", sa.Text, nullable=False),
 )
 
-_STUDY: BindParameter[int] = bindparam("the_study")
-_NUMBER: BindParameter[int] = bindparam("the_number")
-_LIMIT: BindParameter[int] = bindparam("the_limit")
-_IS_OPEN = (trials.c.state == text("'running'")) | (  # written out, so that the partial index serves
-    (trials.c.state == text("'expired'")) & trials.c.told.is_(None)
+_STUDY: sa.BindParameter[int] = sa.bindparam("the_study")
+_NUMBER: sa.BindParameter[int] = sa.bindparam("the_number")
+_LIMIT: sa.BindParameter[int] = sa.bindparam("the_limit")
+_IS_OPEN = (trials.c.state == sa.text("'running'")) | (  # written out, so that the partial index serves
+    (trials.c.state == sa.text("'expired'")) & trials.c.told.is_(None)
 )
-_TRIAL = select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
+_TRIAL = sa.select(*(trials.c[name] for name in TrialRow._fields)).where(trials.c.study == _STUDY)
 
-COUNTERS = ("changes", "trials", "actions", "waiting", "stamp")
 _FIRST_LEASE = (
-    select(func.min(trials.c.lease))
+    sa.select(sa.func.min(trials.c.lease))
     .where(trials.c.study == studies.c.id, _IS_OPEN)
     .correlate(studies)
     .scalar_subquery()
 )
 _KNOWN_STAMP = (
-    select(changes.c.stamp)
-    .where(changes.c.study == studies.c.id, changes.c.change == bindparam("the_known"))
+    sa.select(changes.c.stamp)
+    .where(changes.c.study == studies.c.id, changes.c.change == sa.bindparam("the_known"))
     .correlate(studies)
     .scalar_subquery()
 )
 # One statement begins every transaction. On PostgreSQL it may wait for the lock; the counters are then those of the
 # moment it was granted, clock and first lease may be those of the moment before.
 ONE_STUDY = (
-    select(
+    sa.select(
         studies.c.id,
         studies.c.created,
         *(heads.c[name] for name in COUNTERS),
@@ -164,74 +128,69 @@ ONE_STUDY = (
         _KNOWN_STAMP.label("known_stamp"),
     )
     .join(heads, heads.c.study == studies.c.id)
-    .where(studies.c.name == bindparam("the_name"))
+    .where(studies.c.name == sa.bindparam("the_name"))
 )
-TIMED_STUDY = ONE_STUDY.add_columns(text("extract(epoch FROM clock_timestamp()) AS now"))
+TIMED_STUDY = ONE_STUDY.add_columns(sa.text("extract(epoch FROM clock_timestamp()) AS now"))
 LOCKED_STUDY = TIMED_STUDY.with_for_update(of=heads)
-STUDY_NAMES = select(studies.c.name).order_by(studies.c.name)
-COUNT = update(heads).where(heads.c.study == _STUDY).values({name: bindparam(f"new_{name}") for name in COUNTERS})
-STAMP = select(changes.c.stamp).where(changes.c.study == _STUDY, changes.c.change == bindparam("the_change"))
-ADD_STAMP = insert(changes).values(
-    study=_STUDY, change=bindparam("new_changes", type_=changes.c.change.type), stamp=bindparam("new_stamp")
+STUDY_NAMES = sa.select(studies.c.name).order_by(studies.c.name)
+COUNT = sa.update(heads).where(heads.c.study == _STUDY).values({name: sa.bindparam(f"new_{name}") for name in COUNTERS})
+STAMP = sa.select(changes.c.stamp).where(changes.c.study == _STUDY, changes.c.change == sa.bindparam("the_change"))
+ADD_STAMP = sa.insert(changes).values(
+    study=_STUDY, change=sa.bindparam("new_changes", type_=changes.c.change.type), stamp=sa.bindparam("new_stamp")
 )
 COUNT_AND_STAMP = COUNT.add_cte(ADD_STAMP.cte("stamped"))  # one round trip, which SQLite need not save
 
 ONE_TRIAL = _TRIAL.where(trials.c.number == _NUMBER)
 TRIALS = _TRIAL.where(trials.c.number >= _NUMBER).order_by(trials.c.number).limit(_LIMIT)
 CHANGED = (
-    _TRIAL.where(trials.c.change > bindparam("the_change"), trials.c.change <= bindparam("the_last"))
+    _TRIAL.where(trials.c.change > sa.bindparam("the_change"), trials.c.change <= sa.bindparam("the_last"))
     .order_by(trials.c.change, trials.c.number)
     .limit(_LIMIT)
 )
 TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
-TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == bindparam("the_request")).order_by(trials.c.number)
-EXPIRED_TRIALS = _TRIAL.where(_IS_OPEN, trials.c.lease < bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
-ADD_TRIAL = insert(trials)
-SETTLED_BY = ("state", "lease", "told", "note", "cost", "tries")  # columns that a report changes, beside the rewards
-UPDATE_TRIAL = (
-    update(trials)
-    .where(
-        trials.c.study == _STUDY, trials.c.number == _NUMBER, trials.c.state.in_(("running", "expired", "cancelled"))
-    )
-    .values({name: bindparam(f"new_{name}") for name in (*SETTLED_BY, "rewards", "baseline", "change")})
+TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == sa.bindparam("the_request")).order_by(trials.c.number)
+EXPIRED_TRIALS = (
+    _TRIAL.where(_IS_OPEN, trials.c.lease < sa.bindparam("the_time")).order_by(trials.c.number).limit(_LIMIT)
+)
+SETTLED_BY = ("state", "lease", "told", "note", "cost", "tries", "rewards", "baseline", "change")
+UPDATE_TRIAL = (  # what a report changes
+    sa.update(trials)
+    .where(trials.c.study == _STUDY, trials.c.number == _NUMBER)
+    .where(trials.c.state.in_(("running", "expired", "cancelled")))
+    .values({name: sa.bindparam(f"new_{name}") for name in SETTLED_BY})
 )
 
-ACTIONS = (
-    select(*(actions.c[name] for name in ActionRow._fields))
-    .where(actions.c.study == _STUDY, actions.c.number > _NUMBER)
-    .order_by(actions.c.number)
-)
-TIGHTENED = select(actions.c.number, actions.c.content).where(actions.c.study == _STUDY, actions.c.kind == "tighten")
-ADD_ACTION = insert(actions)
+_ACTION = sa.select(*(actions.c[name] for name in ActionRow._fields)).where(actions.c.study == _STUDY)
+ACTIONS = _ACTION.where(actions.c.number > _NUMBER).order_by(actions.c.number)
+TIGHTENED = _ACTION.where(actions.c.kind == "tighten")
 
 QUEUE = (
-    select(*(queue.c[name] for name in QueueRow._fields))
+    sa.select(*(queue.c[name] for name in QueueRow._fields))
     .where(queue.c.study == _STUDY)
     .order_by(queue.c.number)
     .limit(_LIMIT)
 )
-QUEUE_ENDS = select(func.min(queue.c.number), func.max(queue.c.number)).where(queue.c.study == _STUDY)
-ADD_TO_QUEUE = insert(queue)
-TAKE_FROM_QUEUE = delete(queue).where(queue.c.study == _STUDY, queue.c.number == _NUMBER)
+QUEUE_ENDS = sa.select(sa.func.min(queue.c.number), sa.func.max(queue.c.number)).where(queue.c.study == _STUDY)
+TAKE_FROM_QUEUE = sa.delete(queue).where(queue.c.study == _STUDY, queue.c.number == _NUMBER)
 
-REQUEST = select(requests.c.content).where(requests.c.study == _STUDY, requests.c.request == bindparam("the_request"))
-ADD_REQUEST = insert(requests)
+REQUEST = sa.select(requests.c.content).where(
+    requests.c.study == _STUDY, requests.c.request == sa.bindparam("the_request")
+)
 
 SNAPSHOT = (
-    select(*(snapshots.c[name] for name in SnapshotRow._fields))
+    sa.select(*(snapshots.c[name] for name in SnapshotRow._fields))
     .where(snapshots.c.study == _STUDY)
     .order_by(snapshots.c.prefix.desc())
     .limit(1)
 )
-SNAPSHOT_PREFIX = select(func.max(snapshots.c.prefix)).where(snapshots.c.study == _STUDY)
-DROP_SNAPSHOTS = delete(snapshots).where(snapshots.c.study == _STUDY)
-ADD_SNAPSHOT = insert(snapshots)
+SNAPSHOT_PREFIX = sa.select(sa.func.max(snapshots.c.prefix)).where(snapshots.c.study == _STUDY)
+DROP_SNAPSHOTS = sa.delete(snapshots).where(snapshots.c.study == _STUDY)
 
 
 LATEST = 1e11  # seconds since 1970; what is later was not written by a clock
 
 
-def check_values(what: str, table: Table, names: tuple[str, ...], values: Iterable[Any]) -> None:
+def check_values(what: str, table: sa.Table, names: tuple[str, ...], values: Iterable[Any]) -> None:
     """Refuse a row with a value that its column cannot hold: SQLite takes any, and so does whoever edits a file."""
     for (name, kinds, is_time), value in zip(_kinds(table, names), values):
         if type(value) not in kinds or (is_time and value is not None and not abs(value) <= LATEST):
@@ -239,7 +198,7 @@ def check_values(what: str, table: Table, names: tuple[str, ...], values: Iterab
 
 
 @lru_cache
-def _kinds(table: Table, names: tuple[str, ...]) -> list[tuple[str, tuple[type, ...], bool]]:
+def _kinds(table: sa.Table, names: tuple[str, ...]) -> list[tuple[str, tuple[type, ...], bool]]:
     """Return the types that columns hold, and whether these are times."""
     found = []
     for name in names:
@@ -250,11 +209,11 @@ def _kinds(table: Table, names: tuple[str, ...]) -> list[tuple[str, tuple[type, 
     return found
 
 
-def check_schema(connection: Connection) -> bool:
+def check_schema(connection: sa.Connection) -> bool:
     """Return whether a database has the tables; refuse those of another version."""
-    if not inspect(connection).has_table(version.name):
+    if not sa.inspect(connection).has_table(version.name):
         return False
-    found = connection.execute(select(version.c.version_num)).scalar()
+    found = connection.execute(sa.select(version.c.version_num)).scalar()
     if found != SCHEMA:
         raise StorageError(
             f"this database has schema {found}, and this surepath reads {SCHEMA}; open it with the version that made "
@@ -263,10 +222,10 @@ def check_schema(connection: Connection) -> bool:
     return True
 
 
-def build_tables(connection: Connection) -> None:
+def build_tables(connection: sa.Connection) -> None:
     """Build the tables, inside the caller's transaction."""
     metadata.create_all(connection)
-    connection.execute(insert(version).values(version_num=SCHEMA))
+    connection.execute(sa.insert(version).values(version_num=SCHEMA))
 
 
 BUSY_MS = 10_000  # how long SQLite itself waits for a lock
@@ -317,22 +276,22 @@ def read_url(text: str) -> URL:
     return url
 
 
-def open_engine(url: URL) -> Engine:
+def open_engine(url: URL) -> sa.Engine:
     """Create the engine of a database, with the settings that studies rely on."""
     if url.get_backend_name() != "sqlite":
         return _open_postgres(url)
     if url.database is None:
-        engine = create_engine(url, poolclass=StaticPool, connect_args={"check_same_thread": False})
+        engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         _begin_by_hand(engine)
         return engine
     folder = Path(str(url.database)).parent
     if not folder.is_dir():
         raise StorageError(f"the folder {folder} does not exist; a study's file is created, its folder is not")
     file = Path(str(url.database))
-    pool: dict[str, Any] = {"poolclass": NullPool} if _sealed(file) else {}
-    engine = create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False}, **pool)
+    pool: dict[str, Any] = {"poolclass": sa.NullPool} if _sealed(file) else {}
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False}, **pool)
 
-    @event.listens_for(engine, "do_connect")
+    @sa.event.listens_for(engine, "do_connect")
     def _open(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
         if pool and _sealed(file):
             arguments[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
@@ -341,7 +300,7 @@ def open_engine(url: URL) -> Engine:
     return engine
 
 
-def _open_postgres(url: URL) -> Engine:
+def _open_postgres(url: URL) -> sa.Engine:
     """Create the engine of a PostgreSQL database, which pgbouncer may stand before: nothing is kept in a session.
 
     A pool may hold connections of a server that has been restarted since: the first use finds out, empties the pool and
@@ -352,7 +311,7 @@ def _open_postgres(url: URL) -> Engine:
         sizes = {name: int(str(query.pop(name, size))) for name, size in POOL.items()}
         if min(sizes.values()) < 0 or sizes["pool_size"] < 1:
             raise ValueError
-        engine = create_engine(
+        engine = sa.create_engine(
             url.set(query=query),
             **sizes,
             pool_timeout=POOL_SECONDS,
@@ -362,7 +321,7 @@ def _open_postgres(url: URL) -> Engine:
     except (ArgumentError, ValueError):
         raise StorageError(f"{shown(url)} is not an address of a database: its parameters cannot be read") from None
 
-    @event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
+    @sa.event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
     def _check(connection: Any, _record: Any) -> None:
         encoding = connection.info.parameter_status("server_encoding")
         if encoding != "UTF8":
@@ -372,7 +331,7 @@ def _open_postgres(url: URL) -> Engine:
                 f"need one in UTF8: createdb --encoding=UTF8 --template=template0 NAME"
             )
 
-    @event.listens_for(engine, "begin")
+    @sa.event.listens_for(engine, "begin")
     def _begin(connection: Any) -> None:
         write = connection.get_execution_options().get(PENDING_WRITE, False)
         kind = "ISOLATION LEVEL READ COMMITTED" if write else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -385,10 +344,10 @@ def _open_postgres(url: URL) -> Engine:
     return engine
 
 
-def _begin_by_hand(engine: Engine) -> None:
+def _begin_by_hand(engine: sa.Engine) -> None:
     """Let every transaction of a SQLite engine begin as a reader or a writer."""
 
-    @event.listens_for(engine, "connect")
+    @sa.event.listens_for(engine, "connect")
     def _connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # transactions are begun below, not by the driver
         cursor = connection.cursor()
@@ -397,7 +356,7 @@ def _begin_by_hand(engine: Engine) -> None:
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()
 
-    @event.listens_for(engine, "begin")
+    @sa.event.listens_for(engine, "begin")
     def _begin(connection: Any) -> None:
         write = connection.get_execution_options().get(PENDING_WRITE, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
