@@ -7,22 +7,23 @@ import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surepath._checks import one_of
 from surepath._optional import need
 from surepath._version import __version__
-from surepath.errors import SettingError, StudyError, SurepathError
+from surepath.errors import SettingError, StorageError, StudyError, SurepathError
 from surepath.learners.base import build, read_rewards
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, write_bytes
 from surepath.study.creation import Options, check_name, learner_spec
-from surepath.study.sheets import EVERY_ROW, FACTS, all_trials, columns, plan_columns, table, table_rows
-from surepath.study.storage import PAGE, Reading, Storage, Writing, retrying
-from surepath.study.trial import SCORED, SOURCES, STATES, ActionRow, QueueRow, StudyRecord, TrialRow
+from surepath.study.sheets import EVERY_ROW, all_trials, columns, score_columns, table_rows
+from surepath.study.storage import PAGE, READ_AS_JSON, Reading, Row, Storage, Writing, read_row, retrying
+from surepath.study.tables import check_values, studies
+from surepath.study.trial import SCORED, ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.verify.file import CONFIRM, CONFIRMED
 from surepath.verify.stages import missing_rule
 
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from surepath.study.study import Study
 
 
-TIME_COLUMNS = ("asked", "told")
-WHOLE_NUMBER_COLUMNS = ("number", "of", "tries")
-TEXT_COLUMNS = ("state", "source", "worker", "note", "case", "baseline")
+WHOLE_NUMBER_COLUMNS, TIME_COLUMNS, NUMBER_COLUMNS = ("number", "of", "tries"), ("asked", "told"), ("cost",)
 
 
 def trials_frame(study: Study) -> Any:
@@ -42,17 +41,12 @@ def trials_frame(study: Study) -> Any:
     last, without a number.
     """
     pl = need("polars", "data")
-    data = table(study)
+    study.sync()
+    rows = study._read(lambda log: list(table_rows(study.mdp, log)))
     kinds = {**dict.fromkeys(WHOLE_NUMBER_COLUMNS, pl.Int64), **dict.fromkeys(TIME_COLUMNS, pl.Datetime("us", "UTC"))}
-    texts = {*TEXT_COLUMNS, *plan_columns(study.mdp)}
-    schema = {name: kinds.get(name, pl.String if name in texts else pl.Float64) for name in data}
-    for name in TIME_COLUMNS:
-        data[name] = [_moment(value) for value in data[name]]
-    return pl.DataFrame(data, schema=schema)
-
-
-def _moment(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    kinds |= dict.fromkeys([*NUMBER_COLUMNS, *score_columns(study.mdp)], pl.Float64)
+    schema = {name: kinds.get(name, pl.String) for name in columns(study.mdp)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 # Export ---------------------------------------------------------------------------------------------------------------
@@ -89,8 +83,7 @@ def ending(path: Path) -> str:
 
 def json_lines(study: Study, log: Reading) -> Iterator[str]:
     """Write a log as JSON lines."""
-    record: dict[str, Any] = {key: getattr(study.record, key) for key in StudyRecord.__dataclass_fields__}
-    yield _line({"format": LOG_FORMAT, "format_version": LOG_VERSION, **record})
+    yield _line({"format": LOG_FORMAT, "format_version": LOG_VERSION, **study.record.__dict__})
     for row in all_trials(log):
         entry = row._asdict()
         del entry["request"], entry["change"]
@@ -108,15 +101,8 @@ def json_lines(study: Study, log: Reading) -> Iterator[str]:
 def csv_lines(study: Study, log: Reading) -> Iterator[str]:
     """Write the trials as a CSV table; times are UTC, as 2026-01-31T12:00:00.000+00:00."""
     yield csv_line(columns(study.mdp))
-    times = FACTS.index("asked"), FACTS.index("told")
     for row in table_rows(study.mdp, log):
-        for i in times:
-            row[i] = _time(row[i])
-        yield csv_line(row)
-
-
-def _time(seconds: float | None) -> str:
-    return "" if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+        yield csv_line(x.isoformat(timespec="milliseconds") if isinstance(x, datetime) else x for x in row)
 
 
 def _line(entry: dict[str, Any]) -> str:
@@ -125,19 +111,8 @@ def _line(entry: dict[str, Any]) -> str:
 
 # Restore --------------------------------------------------------------------------------------------------------------
 
-FIELD_TYPES: dict[str, Any] = {
-    "number": int,
-    "of": int | None,
-    "worker": str,
-    "note": str,
-    "attended": bool,
-    "cost": int | float | None,
-    "tries": int,
-    "asked": int | float,
-    "lease": int | float,
-    "told": int | float | None,
-}
-RECORD_TEXTS = ("name", "problem", "problem_hash", "settings", "options", "version")
+DECISIONS = ("exclude", "tighten", "reference", CONFIRM, CONFIRMED)
+RECORD = tuple(StudyRecord.__dataclass_fields__)
 
 
 def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyRecord:
@@ -219,8 +194,7 @@ def _fill(
 
 
 def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow], list[ActionRow], list[QueueRow]]:
-    record = _record(_entry(next(lines, ""), name, 1), name)
-    mdp = parse_json_problem(record.problem, name).mdp
+    record, mdp = _record(_entry(next(lines, ""), name, 1), name)
     trials: list[TrialRow] = []
     actions: list[ActionRow] = []
     queue: list[QueueRow] = []
@@ -231,61 +205,59 @@ def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow],
         kind = entry.pop("entry", None)
         try:
             if kind == "trial":
-                trials.append(_trial(mdp, entry, len(trials) + 1))
+                entry |= {"request": None, "change": 0}
+                trials.append(_checked(mdp, _row(mdp, TrialRow, entry), len(trials) + 1))
             elif kind == "action":
-                actions.append(_action(entry, len(actions) + 1, len(trials)))
+                entry |= {"number": entry.pop("action"), "change": 0}
+                row = _row(mdp, ActionRow, entry)
+                if row.number != len(actions) + 1 or row.kind not in DECISIONS or not 0 <= row.after <= len(trials):
+                    raise ValueError(f"an action that cannot be: {row}")
+                actions.append(row)
             elif kind == "waiting":
-                queue.append(QueueRow(**{**entry, "number": 0, "path": tuple(mdp.check_path(entry["path"]).tolist())}))
+                queue.append(_row(mdp, QueueRow, {**entry, "number": 0}))
             else:
                 raise ValueError(f"unknown entry {kind!r}")
-        except (TypeError, KeyError, ValueError) as error:
+        except (LookupError, ValueError, StorageError) as error:
             raise StudyError(f"{name}, line {number} is damaged: {error}") from None
     return record, trials, actions, queue
 
 
-def _record(head: dict[str, Any], name: str) -> StudyRecord:
+def _record(head: dict[str, Any], name: str) -> tuple[StudyRecord, MDP]:
     if head.get("format") != LOG_FORMAT:
         raise StudyError(f"{name} is not an exported study; surepath study export log.jsonl writes one")
     if head.get("format_version") != LOG_VERSION:
         raise StudyError(f"{name} has format version {head.get('format_version')!r}; this surepath reads {LOG_VERSION}")
-    if not all(isinstance(head.get(key), str) for key in RECORD_TEXTS) or not isinstance(
-        head.get("created"), (int, float)
-    ):
-        raise StudyError(f"{name}, line 1 is damaged: a field of the study is missing")
-    record = StudyRecord(**{key: head[key] for key in RECORD_TEXTS}, created=float(head["created"]))
-    if parse_json_problem(record.problem, name).mdp.content_hash != record.problem_hash:
-        raise StudyError(f"{name}: the problem is not what its hash says: the file was changed")
     try:
-        Options(**json.loads(record.options))
+        record = StudyRecord(**{key: head.get(key) for key in RECORD})  # type: ignore[arg-type]  # checked here
+        check_values(f"{name}, line 1", studies, RECORD, record.__dict__.values())
         mdp = parse_json_problem(record.problem, name).mdp
+        Options(**json.loads(record.options))
         build(learner_spec(json.loads(record.settings), mdp), mdp)
     except (TypeError, ValueError, SurepathError) as error:
         raise StudyError(f"{name}, line 1 is damaged: {error}") from None
-    return record
+    if mdp.content_hash != record.problem_hash:
+        raise StudyError(f"{name}: the problem is not what its hash says: the file was changed")
+    return record, mdp
 
 
-def _action(entry: dict[str, Any], expected: int, trials: int) -> ActionRow:
-    row = ActionRow(number=entry.pop("action"), **entry)
-    known = ("exclude", "tighten", "reference", CONFIRM, CONFIRMED)
-    if row.number != expected or row.kind not in known or not 0 <= row.after <= trials:
-        raise ValueError(f"an action that cannot be: {entry}")
+def _row(mdp: MDP, kind: type[Row], entry: dict[str, Any]) -> Row:
+    """Make a row of the fields of an entry, which are all there and of the right types."""
+    if surplus := entry.keys() - set(kind._fields):
+        raise ValueError(f"unknown field {min(surplus)!r}")
+    values = {name: json.dumps(value) if name in READ_AS_JSON else value for name, value in entry.items()}
+    row = read_row(kind, [values[name] for name in kind._fields])
+    if not isinstance(row, ActionRow):
+        mdp.check_path(row.path)
     return row
 
 
-def _trial(mdp: MDP, entry: dict[str, Any], expected: int) -> TrialRow:
-    path = tuple(mdp.check_path(entry["path"]).tolist())
-    rewards = tuple(float(x) for x in entry["rewards"])
-    texts, taken_off = tuple(map(str, entry["cases"])), tuple(map(float, entry["baseline"]))
-    row = TrialRow(**{**entry, "path": path, "rewards": rewards, "cases": texts, "baseline": taken_off})
-    if not all(isinstance(getattr(row, key), kinds) for key, kinds in FIELD_TYPES.items()):
-        raise ValueError("a field has the wrong type")
+def _checked(mdp: MDP, row: TrialRow, expected: int) -> TrialRow:
+    """Check that a trial can be the next one."""
     if row.number != expected:
         raise ValueError(f"trial {row.number} is where trial {expected} belongs")
-    if row.state not in STATES or row.state == "waiting" or row.source not in SOURCES:
-        raise ValueError(f"unknown state {row.state!r} or source {row.source!r}")
-    if bool(rewards) != (row.state in SCORED):
-        raise ValueError(f"a {row.state} trial with {len(rewards)} scores")
-    if tuple(read_rewards(mdp, mdp.check_path(path), rewards, ranged=not taken_off).tolist()) != rewards:
+    if row.state == "waiting" or bool(row.rewards) != (row.state in SCORED):
+        raise ValueError(f"a {row.state} trial with {len(row.rewards)} scores")
+    if tuple(read_rewards(mdp, mdp.check_path(row.path), row.rewards, ranged=not row.baseline).tolist()) != row.rewards:
         raise ValueError("scores of known options differ from the problem's")
     return row
 

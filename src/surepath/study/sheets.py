@@ -13,6 +13,7 @@ import re
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,29 +84,17 @@ def all_trials(log: Reading, last: int = EVERY_ROW) -> Iterator[TrialRow]:
 
 
 def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
-    """Read every trial and waiting plan, each as a list of values in the order of `columns`."""
+    """Read every trial and waiting plan, each as a list of values in the order of `columns`; times are in UTC."""
     waiting = (TrialRow(0, "waiting", row.path, row.source, row.of, asked=row.at) for row in log.queue(EVERY_ROW))
     for row in chain(all_trials(log), waiting):
         own = {**row._asdict(), "number": row.number or None, "case": case_text(row.cases)}  # waiting plans have none
         own["baseline"] = " ".join(map(repr, row.baseline)) or None
+        own |= {
+            name: None if own[name] is None else datetime.fromtimestamp(own[name], UTC) for name in ("asked", "told")
+        }
         facts = [own[name] for name in FACTS]
         scores = [row.rewards[stage] if stage < len(row.rewards) else None for stage in mdp.score_stages]
         yield [*facts, *option_names(mdp, row.path), *scores]
-
-
-def table(study: Study) -> dict[str, list[Any]]:
-    """Read every trial and waiting plan into columns."""
-    found: dict[str, list[Any]] = {}
-
-    def read(log: Reading) -> None:
-        found.update({name: [] for name in columns(study.mdp)})
-        for row in table_rows(study.mdp, log):
-            for values, value in zip(found.values(), row):
-                values.append(value)
-
-    study.sync()
-    study._read(read)
-    return found
 
 
 # Sheet ----------------------------------------------------------------------------------------------------------------

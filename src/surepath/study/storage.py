@@ -39,7 +39,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache, partial
 from typing import Any, TypeVar
@@ -292,7 +292,7 @@ class Reading:
         return False
 
     def _trials_by(self, statement: Any, **values: Any) -> list[TrialRow]:
-        return [read_row(TrialRow, sql.trials, row) for row in self.run(statement, **values)]
+        return [read_row(TrialRow, row) for row in self.run(statement, **values)]
 
     def now(self) -> float:
         """Read the storage's clock, seconds since 1970."""
@@ -353,13 +353,13 @@ class Reading:
         """List the actions after one, in their order; a missing one is a StorageError."""
         if number >= self._actions:
             return []
-        rows = [read_row(ActionRow, sql.actions, row) for row in self.run(sql.ACTIONS, the_number=number)]
+        rows = [read_row(ActionRow, row) for row in self.run(sql.ACTIONS, the_number=number)]
         _check_gapless("action", [row.number for row in rows], number + 1, self._actions - number)
         return rows
 
     def tightened(self) -> list[float]:
         """List the smaller epsilons that were decided on."""
-        rows = [read_row(ActionRow, sql.actions, row) for row in (self.run(sql.TIGHTENED) if self._actions else ())]
+        rows = [read_row(ActionRow, row) for row in (self.run(sql.TIGHTENED) if self._actions else ())]
         if bad := next((row.number for row in rows if not isinstance(row.content, float)), None):
             raise StorageError(f"action {bad} of the log is damaged: it is not an epsilon")
         return [float(row.content) for row in rows]
@@ -368,7 +368,7 @@ class Reading:
         """List the waiting plans, those to be assigned first at the front."""
         if not self._waiting:
             return []
-        return [read_row(QueueRow, sql.queue, row) for row in self.run(sql.QUEUE, the_limit=limit)]
+        return [read_row(QueueRow, row) for row in self.run(sql.QUEUE, the_limit=limit)]
 
     def snapshot(self) -> SnapshotRow | None:
         """Return the latest snapshot, or None."""
@@ -498,13 +498,15 @@ READ: dict[str, Callable[[str], Any]] = {
     "state": partial(_one_of, known=STATES),
     "source": partial(_one_of, known=SOURCES),
 }
-NAMES = {TrialRow: "trial", ActionRow: "action", QueueRow: "waiting plan"}
+READ_AS_JSON = ("path", "rewards", "cases", "baseline", "content")
+KINDS = {TrialRow: ("trial", sql.trials), ActionRow: ("action", sql.actions), QueueRow: ("waiting plan", sql.queue)}
 Row = TypeVar("Row", TrialRow, ActionRow, QueueRow)
 
 
-def read_row(kind: type[Row], table: sa.Table, found: Any) -> Row:
-    """Read a row of the log, or say which one is damaged."""
-    names, values, what = kind._fields, list(found), f"{NAMES[kind]} {found[0]} of the log"
+def read_row(kind: type[Row], found: Iterable[Any]) -> Row:
+    """Make a row of the log of the values of its columns, or say which one is damaged."""
+    (what, table), names, values = KINDS[kind], kind._fields, list(found)
+    what = f"{what} {values[0]} of the log"
     sql.check_values(what, table, names, values)
     try:
         for place, read in _readers(names):
@@ -521,10 +523,7 @@ def _readers(names: tuple[str, ...]) -> list[tuple[int, Callable[[str], Any]]]:
 
 def as_values(row: TrialRow | ActionRow | QueueRow) -> dict[str, Any]:
     """Return what `read_row` reads: the fields of a row, with lists and the content of an action as JSON."""
-    return {
-        name: json.dumps(value) if isinstance(value, tuple) or name == "content" else value
-        for name, value in row._asdict().items()
-    }
+    return {name: json.dumps(value) if name in READ_AS_JSON else value for name, value in row._asdict().items()}
 
 
 def open_storage(storage: Any) -> Storage:
