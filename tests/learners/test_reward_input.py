@@ -158,9 +158,7 @@ def named(known: float | None = None) -> MDP:
     ]
     if known is not None:
         rows[2] |= {"known": known}
-    plain = MDP.from_edges(rows)
-    fields = plain.__reduce__()[1][0]
-    return MDP(**{**fields, "step_labels": ("chunk", "retrieve", "answer")})
+    return MDP.from_edges(rows).replaced(step_labels=("chunk", "retrieve", "answer"))
 
 
 def test_known_rewards_overrule_what_is_told() -> None:

@@ -92,7 +92,7 @@ def test_copies_are_equal_and_as_unchangeable(mdp: MDP) -> None:
     [
         ((2, 0, 0), "a stage is a whole number 0..1, not 2"),
         ((0, 1.5, 0), "give the state as a whole number or a name, not 1.5"),
-        ((0, "s", 0), "states have numbers here, no names; got 's'"),
+        ((0, "s", 0), "no state is called 's'; they have numbers here"),
         ((0, 1, 0), "state 1 cannot be reached at stage 0"),
         ((0, 0, True), "give the option as a whole number or a name, not True"),
     ],

@@ -103,10 +103,16 @@ def test_costs_are_turned_inside_and_only_there() -> None:
 
 
 BAD: list[tuple[Callable[[], Law], str]] = [
-    (lambda: Gaussian([0.1, float("nan")]), "means must be finite; option 1 of step 1 (state 0) has a value"),
-    (lambda: Gaussian([0.1]), "means must have one value per option, shape (2,); got (1,)"),
+    (lambda: Gaussian([0.1, float("nan")]), "means must be finite; at place 1 it is nan"),
+    (
+        lambda: Gaussian([0.1]),
+        "means must be a number, or 2 numbers, one for each option in each state; got shape (1,)",
+    ),
     (lambda: Gaussian(["a", "b"]), "means must be numbers, not text; got ['a', 'b']"),
-    (lambda: Gaussian(np.zeros((1, 2))), "means must be one number, [N] or [H, S, A]; got shape (1, 2)"),
+    (
+        lambda: Gaussian(np.zeros((1, 2))),
+        "means must be a number, or 2 numbers, one for each option in each state; got shape (1, 2)",
+    ),
     (lambda: Gaussian(np.zeros((2, 1, 2))), "means as [H, S, A] must have at least shape (1, 1, 2); got (2, 1, 2)"),
     (lambda: Gaussian(0.0, -1.0), "sigma must be 0 or more, not -1"),
     (

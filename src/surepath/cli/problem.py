@@ -63,7 +63,7 @@ def open_problem(name: str, sigma: float | None = None) -> Problem:
         instance = from_id(name)
         return Problem(instance.mdp, instance, name=name)
     family = FAMILIES.get(name.partition("/")[0])
-    if family is not None and family.build is not None and not path.exists():
+    if family is not None and not path.exists():
         raise ProblemError(f"there is no file {name}; ids of instances have a version, such as {family.build().id}")
     return load_problem(path, sigma=sigma)
 

@@ -338,7 +338,7 @@ def _from_family(entry: Mapping[str, Any]) -> list[Source]:
     if not isinstance(name, str) or name not in families.FAMILIES:
         raise FieldError(f"no family is called {name!r}{suggest(str(name), families.names())}", "family")
     family = families.FAMILIES[name]
-    defaults = family.defaults()
+    defaults = family.defaults
     valid = [*defaults, *(["seeds"] if "seed" in defaults else [])]
     for key in entry:
         if key != "family" and key not in valid:
@@ -350,7 +350,6 @@ def _from_family(entry: Mapping[str, Any]) -> list[Source]:
     found = []
     for variant in variants:
         try:
-            assert family.build is not None
             found.append({"id": str(family.build(**variant).id)})
         except SurepathError as error:
             raise FieldError(str(error), *_named_first(error, variant)) from None

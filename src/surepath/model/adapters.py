@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import FloatArray, IntArray, is_whole, real, whole
+from surepath._checks import FloatArray, IntArray, is_whole, real, repeated, whole
 from surepath._optional import need
 from surepath.errors import NotDeterministicError, ProblemError, RewardError, SettingError
 from surepath.model.edges import NUMBERS, PASS, build, read_rows
@@ -96,7 +96,9 @@ def from_networkx(graph: Any, source: Any, target: Any, sigma: float | None, dir
         raise ProblemError(f"a networkx graph is needed, not {type(graph).__name__}")
     if not graph.is_directed():
         raise ProblemError("the graph has no directions; a plan needs a DiGraph or a MultiDiGraph")
-    labels = _labels(graph)
+    labels = {node: str(node) for node in graph}
+    if (twice := repeated(labels.values())) is not None:
+        raise ProblemError(f"two nodes of the graph are both called {twice!r}")
     for what, node in (("source", source), ("target", target)):
         if node not in labels:
             raise ProblemError(f"the {what} {node!r} is not a node of the graph")
@@ -106,17 +108,6 @@ def from_networkx(graph: Any, source: Any, target: Any, sigma: float | None, dir
         found = [(u, v, None, data) for u, v, data in graph.edges(data=True)]
     edges = read_rows([_row(edge, labels) for edge in found], lambda i: f"edge {i + 1} of the graph")
     return build(edges, source=labels[source], target=labels[target], sigma=sigma, direction=direction)[0]
-
-
-def _labels(graph: Any) -> dict[Any, str]:
-    labels: dict[Any, str] = {}
-    taken: dict[str, Any] = {}
-    for node in graph:
-        name = str(node)
-        if name in taken:
-            raise ProblemError(f"two nodes of the graph are both called {name!r}: {taken[name]!r} and {node!r}")
-        labels[node], taken[name] = name, node
-    return labels
 
 
 def _row(edge: tuple[Any, Any, Any, dict[str, Any]], labels: dict[Any, str]) -> dict[str, Any]:
@@ -452,19 +443,17 @@ class Discovery:
         """
         if not self.done:
             raise SettingError("the graph is not known yet: some options have not been tried; go on until `done`")
-        names = self._names()
         rows = [
-            (stage, names[state], str(action), None if ahead is None else names[ahead])
+            (stage, str(state), str(action), None if ahead is None else str(ahead))
             for stage, places in enumerate(self._stages)
             for state, arcs in places.items()
             for action, ahead in arcs.items()
         ]
-        start = names[self._start]
+        start = str(self._start)
         return build(read_rows(rows), source=start, horizon=self.horizon, sigma=sigma, direction=direction)[0]
 
     def data(self, mdp: MDP) -> list[Episode]:
         """Return every finished episode as a path of the MDP that `mdp()` gave, with its rewards."""
-        names = self._names()
         found = []
         for walk in self._finished:
             path, rewards = np.zeros(self.horizon, dtype=np.int64), np.zeros(self.horizon)
@@ -472,7 +461,7 @@ class Discovery:
             for stage in range(self.horizon):
                 if stage < len(walk):
                     state, action, rewards[stage] = walk[stage]
-                    path[stage] = mdp.arc(stage, names[state], str(action))
+                    path[stage] = mdp.arc(stage, str(state), str(action))
                 else:
                     path[stage] = mdp.first[node]
                 node = int(mdp.target[path[stage]])
@@ -506,17 +495,10 @@ class Discovery:
         names = list(self._actions(stage, state)) if callable(self._actions) else list(self._actions)
         if not names:
             raise ProblemError(f"step {stage + 1}, state {state!r} can be reached but has no option")
-        name = str(state)
-        if self._taken.get(name, state) != state:
-            raise ProblemError(f"two states are both called {name!r}: {self._taken[name]!r} and {state!r}")
-        called = {str(action): action for action in reversed(names)}
-        for action in names:
-            if called[str(action)] != action:
-                raise ProblemError(
-                    f"two options of step {stage + 1}, state {state!r} are both called {str(action)!r}: "
-                    f"{called[str(action)]!r} and {action!r}"
-                )
-        self._taken[name] = state
+        if (twice := repeated(map(str, names))) is not None:
+            raise ProblemError(f"two options of step {stage + 1}, state {state!r} are both called {twice!r}")
+        if (other := self._taken.setdefault(str(state), state)) != state:
+            raise ProblemError(f"two states are both called {str(state)!r}: {other!r} and {state!r}")
         self._stages[stage][state] = dict.fromkeys(names, _UNTRIED)
         self._untried += len(self._stages[stage][state])
 
@@ -532,9 +514,6 @@ class Discovery:
             for state, arcs in self._stages[stage].items():
                 plan[stage, state] = max(self._promise(stage, ahead) for ahead in arcs.values())
         return plan
-
-    def _names(self) -> dict[State, str]:
-        return {state: str(state) for stage in self._stages for state in stage}
 
 
 _UNTRIED = object()

@@ -7,12 +7,23 @@ on which shorter plans wait; then states, options and nodes are numbered, and th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from math import isfinite, nan
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from surepath._checks import LARGEST, SMALLEST_SIGMA, FloatArray, is_real, is_whole, one_sigma, sigma_law, suggest
+from surepath._checks import (
+    LARGEST,
+    SMALLEST_SIGMA,
+    FloatArray,
+    is_real,
+    is_whole,
+    one_sigma,
+    repeated,
+    sigma_law,
+    suggest,
+)
 from surepath.errors import ProblemError
 from surepath.model.mdp import MDP
 
@@ -45,19 +56,6 @@ class Edge(NamedTuple):
     def __str__(self) -> str:
         stage = "" if self.stage is None else f"stage {self.stage}, "
         return f"{self.place} ({stage}state {self.state!r}, option {self.action!r})"
-
-
-def from_edges(
-    rows: Iterable[EdgeRow],
-    source: str | int | None,
-    target: str | int | None,
-    sigma: float | None,
-    direction: str,
-    cost_weight: float,
-) -> MDP:
-    """Build an MDP from rows or a pandas or polars frame; see `MDP.from_edges`."""
-    edges = read_rows(rows)
-    return build(edges, source=source, target=target, sigma=sigma, direction=direction, cost_weight=cost_weight)[0]
 
 
 def build(
@@ -277,7 +275,7 @@ def _layered(edges: Sequence[Edge], source: str | None, target: str | None) -> t
     for edge in kept:
         leaving.setdefault(edge.state, []).append(edge)
     depth = {start: 0}
-    for state in _topological(kept, start):
+    for state in _topological(kept):
         for edge in leaving.get(state, ()):
             if edge.next_state is not None:
                 depth[edge.next_state] = max(depth.get(edge.next_state, 0), depth[state] + 1)
@@ -379,32 +377,17 @@ def _closure(seed: str, neighbours: Mapping[str, list[str]]) -> set[str]:
     return seen
 
 
-def _topological(edges: Sequence[Edge], start: str) -> list[str]:
+def _topological(edges: Sequence[Edge]) -> list[str]:
     """Sort the states so that rows point forward, or raise an error that spells out a cycle."""
-    ahead: dict[str, list[str]] = {}
-    waiting: dict[str, int] = {start: 0}
+    before: dict[str, list[str]] = {edge.state: [] for edge in edges}
     for edge in edges:
         if edge.next_state is not None:
-            ahead.setdefault(edge.state, []).append(edge.next_state)
-            waiting[edge.next_state] = waiting.get(edge.next_state, 0) + 1
-    order = [state for state, count in waiting.items() if count == 0]
-    for state in order:  # grows while it is read
-        for goal in ahead.get(state, ()):
-            waiting[goal] -= 1
-            if waiting[goal] == 0:
-                order.append(goal)
-    if len(order) == len(waiting):
-        return order
-    # Every state left over has a predecessor left over: walking backwards must come round to itself.
-    left = {state for state, count in waiting.items() if count > 0}
-    before = {goal: state for state, goals in ahead.items() if state in left for goal in goals}
-    state, trail = next(s for s in waiting if s in left), []
-    while state not in trail:
-        trail.append(state)
-        state = before[state]
-    cycle = [*reversed(trail[trail.index(state) :])]
-    shown = " -> ".join(repr(s) for s in [cycle[-1], *cycle])
-    raise ProblemError(f"the edges form a cycle: {shown}; without `stage` the edges must form a DAG")
+            before.setdefault(edge.next_state, []).append(edge.state)
+    try:
+        return list(TopologicalSorter(before).static_order())
+    except CycleError as cause:
+        shown = " -> ".join(map(repr, cause.args[1]))
+        raise ProblemError(f"the edges form a cycle: {shown}; without `stage` the edges must form a DAG") from None
 
 
 def _staged(edges: Sequence[Edge], source: str | None, horizon: int | None) -> tuple[list[Edge], str]:
@@ -465,40 +448,24 @@ def _dead_end(edge: Edge, stage: int, ahead: str, present: set[tuple[int | None,
 # From edges with stages to CSR arrays: numbering of states, actions, nodes and arcs, and the columns of numbers.
 
 
-class _Numbering:
-    """Labels to numbers: as listed, as they are when all are plain whole numbers, or in the order they are met."""
+def _numbering(what: str, given: Sequence[str] | None, used: Iterable[tuple[str, bool]]) -> tuple[dict[str, int], bool]:
+    """Give labels their numbers: as listed, or their own when all are whole numbers, else in the order they are met.
 
-    def __init__(self, what: str, given: Sequence[str] | None, used: Iterable[tuple[str, bool]]) -> None:
-        """Take names in use, (name, whether it is ours): names of waiting nodes need not be listed."""
-        names = dict(used)
-        self.open = False
-        self.labels: tuple[str, ...] | None = None
-        if given is not None:
-            self.ids = {name: i for i, name in enumerate(given)}
-            if len(self.ids) < len(given):
-                twice = next(name for i, name in enumerate(given) if self.ids[name] != i)
-                raise ProblemError(f"the list of {what}s names {twice!r} twice")
-            for name, ours in names.items():
-                if name not in self.ids:
-                    if not ours:
-                        raise ProblemError(f"{what} {name!r} is not in the list of {what}s{suggest(name, given)}")
-                    self.ids[name] = len(self.ids)
-            self.labels = tuple(self.ids)
-        elif all(_is_plain(name) for name in names):
-            self.ids = {name: int(name) for name in names}
-        else:
-            self.ids = {}
-            self.open = True
-
-    def of(self, name: str) -> int:
-        return self.ids.setdefault(name, len(self.ids)) if self.open else self.ids[name]
-
-    def order(self, name: str) -> int:
-        """Return where a name sorts: by number, those not met yet last."""
-        return self.ids.get(name, 1 << 62)
-
-    def finish(self) -> tuple[str, ...] | None:
-        return tuple(self.ids) if self.open else self.labels
+    Returns the numbers, to which names that are met are added, and whether labels are plain numbers. `used` holds all
+    names in use and whether each is ours: names of waiting nodes need not be listed.
+    """
+    names = dict(used)
+    if given is None:
+        plain = all(map(_is_plain, names))
+        return ({name: int(name) for name in names} if plain else {}), plain
+    ids = {name: i for i, name in enumerate(given)}
+    if (twice := repeated(given)) is not None:
+        raise ProblemError(f"the list of {what}s names {twice!r} twice")
+    for name, ours in names.items():
+        if name not in ids and not ours:
+            raise ProblemError(f"{what} {name!r} is not in the list of {what}s{suggest(name, given)}")
+        ids.setdefault(name, len(ids))
+    return ids, False
 
 
 def _is_plain(name: str) -> bool:
@@ -515,8 +482,8 @@ def _assembled(
     fields: dict[str, Any],
 ) -> tuple[MDP, FloatArray | None]:
     """Give numbers to nodes and arcs stage by stage, and fill the arrays."""
-    state_ids = _Numbering("state", states, ((arc.state, not arc.place) for arc in arcs))
-    action_ids = _Numbering("action", actions, ((arc.action, not arc.place) for arc in arcs))
+    state_ids, plain_states = _numbering("state", states, ((arc.state, not arc.place) for arc in arcs))
+    action_ids, plain_actions = _numbering("action", actions, ((arc.action, not arc.place) for arc in arcs))
     table: dict[tuple[int | None, str], list[Edge]] = {}
     for arc in arcs:
         table.setdefault((arc.stage, arc.state), []).append(arc)
@@ -524,22 +491,22 @@ def _assembled(
     first, target, action, node_state, stage_node = [0], [], [], [], [0]
     used: list[Edge] = []  # in the order of arc numbers
     here = [start]
-    state_ids.of(start)
+    state_ids.setdefault(start, 0)
     while here:
         leaving: list[Edge] = []
         ahead: dict[str, None] = {}
         for state in here:
-            own = sorted(table[len(stage_node) - 1, state], key=lambda arc: action_ids.order(arc.action))
-            node_state.append(state_ids.of(state))
+            own = sorted(table[len(stage_node) - 1, state], key=lambda arc: action_ids.get(arc.action, 1 << 62))
+            node_state.append(state_ids[state])
             first.append(first[-1] + len(own))
             for arc in own:
-                action.append(action_ids.of(arc.action))
+                action.append(action_ids.setdefault(arc.action, len(action_ids)))
                 if arc.next_state is not None and arc.next_state not in ahead:
                     ahead[arc.next_state] = None
-                    state_ids.of(arc.next_state)
+                    state_ids.setdefault(arc.next_state, len(state_ids))
             leaving += own
         stage_node.append(len(node_state))
-        here = sorted(ahead, key=state_ids.of)
+        here = sorted(ahead, key=state_ids.__getitem__)
         place = {state: len(node_state) + i for i, state in enumerate(here)}
         target += [len(node_state) if arc.next_state is None else place[arc.next_state] for arc in leaving]
         used += leaving
@@ -557,8 +524,8 @@ def _assembled(
         reward_range=None
         if np.isnan(low).all()
         else (np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)),
-        state_labels=state_ids.finish(),
-        action_labels=action_ids.finish(),
+        state_labels=None if plain_states else tuple(state_ids),
+        action_labels=None if plain_actions else tuple(action_ids),
         cost=np.nan_to_num(column["cost"]),
         **fields,
     )

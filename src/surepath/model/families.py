@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import wraps
 from importlib import resources
 from typing import Any, TypeVar, cast
@@ -28,39 +28,41 @@ from surepath.model.worlds import Gaussian, Instance
 Builder = TypeVar("Builder", bound=Callable[..., Instance])
 
 
-@dataclass
+@dataclass(frozen=True)
 class Family:
     """How the instances of one builder are named.
 
     Attributes:
-        name: Name of the family and of its builder.
+        build: The builder, whose name is that of the family.
         shape: The letter of each parameter that makes up the size, in the order of the id.
         version: Raised whenever the same parameters would build something else.
-        build: The builder; set by `register`.
     """
 
-    name: str
-    shape: Mapping[str, str] = field(default_factory=dict)
+    build: Callable[..., Instance]
+    shape: Mapping[str, str]
     version: int = 1
-    build: Callable[..., Instance] | None = None
+
+    @property
+    def head(self) -> str:
+        """Return what an id begins with."""
+        return f"{self.build.__name__}-v{self.version}"
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """Return the parameters of the builder with their defaults."""
+        return {key: parameter.default for key, parameter in inspect.signature(self.build).parameters.items()}
 
     def id(self, **parameters: Any) -> str:
         """Write the id of the instance with these parameters; every parameter of the builder must be given."""
-        parts = [f"{self.name}-v{self.version}"]
+        parts = [self.head]
         if self.shape:
             parts.append("".join(f"{letter}{parameters[key]}" for key, letter in self.shape.items()))
-        for key, default in self.defaults().items():
+        for key, default in self.defaults.items():
             if key not in self.shape and key != "seed" and parameters[key] != default:
                 parts.append(f"{key}{type(default)(parameters[key])!r}")  # a plain number, as `parse` reads it
         if "seed" in parameters:
             parts.append(f"seed{parameters['seed']}")
         return "/".join(parts)
-
-    def defaults(self) -> dict[str, Any]:
-        """Return the parameters of the builder with their defaults."""
-        if self.build is None:
-            raise ProblemError(f"the family {self.name!r} has no builder")
-        return {key: parameter.default for key, parameter in inspect.signature(self.build).parameters.items()}
 
     def parse(self, rest: str, id: str) -> dict[str, Any]:
         """Parse the parameters from the part of an id after the version."""
@@ -68,13 +70,12 @@ class Family:
         found: dict[str, Any] = {}
         if self.shape:
             pattern = "".join(f"{letter}(\\d{{1,9}})" for letter in self.shape.values())
-            match = re.fullmatch(pattern, parts[0], re.ASCII) if parts else None
+            match = re.fullmatch(pattern, parts.pop(0), re.ASCII) if parts else None
             if match is None:
-                example = "".join(f"{letter}{self.defaults()[key]}" for key, letter in self.shape.items())
-                raise ProblemError(f'id {id!r}: after "{self.name}-v{self.version}/" comes a shape such as "{example}"')
+                example = "".join(f"{letter}{self.defaults[key]}" for key, letter in self.shape.items())
+                raise ProblemError(f'id {id!r}: after "{self.head}/" comes a shape such as "{example}"')
             found = {key: int(text) for key, text in zip(self.shape, match.groups())}
-            parts = parts[1:]
-        others = {key: default for key, default in self.defaults().items() if key not in self.shape}
+        others = {key: default for key, default in self.defaults.items() if key not in self.shape}
         for part in parts:
             key = next((key for key in others if part.startswith(key)), None)
             if key is None:
@@ -90,8 +91,8 @@ class Family:
 FAMILIES: dict[str, Family] = {}
 
 
-def register(family: Family) -> Callable[[Builder], Builder]:
-    """Register a builder under its family's name; its arguments are checked, and what it builds gets its id."""
+def register(**shape: str) -> Callable[[Builder], Builder]:
+    """Register a builder as a family; its arguments are checked, and what it builds gets its id."""
 
     def enter(build: Builder) -> Builder:
         signature = inspect.signature(build)
@@ -114,8 +115,7 @@ def register(family: Family) -> Callable[[Builder], Builder]:
             instance.id = family.id(**values)
             return instance
 
-        family.build = checked
-        FAMILIES[family.name] = family
+        family = FAMILIES[build.__name__] = Family(checked, shape)
         return cast(Builder, checked)
 
     return enter
@@ -137,10 +137,10 @@ def from_id(id: str) -> Instance:
     if not name:
         name = head
     family = FAMILIES.get(name)
-    if family is None or family.build is None:
+    if family is None:
         raise ProblemError(f"no family of instances is called {name!r}{suggest(name, FAMILIES)}")
     if version != str(family.version):
-        raise ProblemError(f'id {id!r}: this surepath builds "{name}-v{family.version}" and no other version of it')
+        raise ProblemError(f'id {id!r}: this surepath builds "{family.head}" and no other version of it')
     instance = family.build(**family.parse(rest, id))
     if instance.id != id:
         raise ProblemError(f"id {id!r} is not how this instance is written; its id is {instance.id!r}")
@@ -167,11 +167,7 @@ def _rng(seed: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence([seed]))
 
 
-CHAIN = Family("chain", {"steps": "n", "options": "k"})
-SUPPORT_TICKETS = Family("support_tickets")
-
-
-@register(CHAIN)
+@register(steps="n", options="k")
 def chain(steps: int = 8, options: int = 4, seed: int = 0, sigma: float = 0.1) -> Instance:
     """Build a pipeline of `steps` with `options` each; the state is the option before; means uniform on [0, 1].
 
@@ -186,7 +182,7 @@ def chain(steps: int = 8, options: int = 4, seed: int = 0, sigma: float = 0.1) -
     return Instance(MDP.from_arrays(next_state), Gaussian(means, sigma))
 
 
-@register(SUPPORT_TICKETS)
+@register()
 def support_tickets() -> Instance:
     """Build the embedded example: an LLM workflow that answers support tickets, 8 steps with 4 options each.
 
@@ -206,10 +202,7 @@ def support_tickets() -> Instance:
     return problem.instance
 
 
-DECOYS = Family("decoys", {"bad": "b", "options": "k"})
-
-
-@register(DECOYS)
+@register(bad="b", options="k")
 def decoys(bad: int = 3, options: int = 3, gap: float = 0.5, tiny: float = 0.01, sigma: float = 1.0) -> Instance:
     """Build one good state and `bad` bad ones, whose options differ by `tiny` only.
 
@@ -239,10 +232,7 @@ def decoys(bad: int = 3, options: int = 3, gap: float = 0.5, tiny: float = 0.01,
     return Instance(MDP.from_edges(rows), Gaussian(means, sigma))
 
 
-FAMILY = Family("paper_random", {"states": "s", "actions": "a", "horizon": "h"})
-
-
-@register(FAMILY)
+@register(states="s", actions="a", horizon="h")
 def paper_random(
     states: int = 2,
     actions: int = 2,
@@ -273,9 +263,10 @@ def paper_min_gap(id: str) -> float:
         True
     """
     head, _, rest = id.partition("/")
-    if head != f"{FAMILY.name}-v{FAMILY.version}":
-        raise ProblemError(f"only instances of {FAMILY.name}-v{FAMILY.version} have a paper_min_gap, not {id!r}")
-    found = {**FAMILY.defaults(), **FAMILY.parse(rest, id)}
+    family = FAMILIES["paper_random"]
+    if head != family.head:
+        raise ProblemError(f"only instances of {family.head} have a paper_min_gap, not {id!r}")
+    found = family.defaults | family.parse(rest, id)
     del found["sigma"]
     return _tables(**found)[2]
 
@@ -301,13 +292,7 @@ def _tables(states: int, actions: int, horizon: int, min_gap: float, seed: int) 
     )
 
 
-BANDIT = Family("bandit", {"arms": "k"})
-TREE = Family("tree", {"actions": "a", "horizon": "h"})
-GRID = Family("grid", {"rows": "r", "columns": "c"})
-LAYERED = Family("layered", {"states": "s", "actions": "a", "horizon": "h"})
-
-
-@register(BANDIT)
+@register(arms="k")
 def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
     """Build one stage, one state: a multi-armed bandit with means uniform on [0, 1].
 
@@ -321,7 +306,7 @@ def bandit(arms: int = 10, seed: int = 0, sigma: float = 1.0) -> Instance:
     return Instance(mdp, Gaussian(rng.random(arms), sigma))
 
 
-@register(TREE)
+@register(actions="a", horizon="h")
 def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) -> Instance:
     """Build a full tree: every state has one arc into it, so no two plans meet again; means uniform on [0, 1].
 
@@ -351,7 +336,7 @@ def _places(widths: IntArray) -> IntArray:
     return np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths, widths)
 
 
-@register(GRID)
+@register(rows="r", columns="c")
 def grid(rows: int = 4, columns: int = 4, seed: int = 0, sigma: float = 0.1) -> Instance:
     """Build a grid of streets: go right (0) or down (1), from the top left corner to the bottom right, in least time.
 
@@ -375,7 +360,7 @@ def grid(rows: int = 4, columns: int = 4, seed: int = 0, sigma: float = 0.1) -> 
     return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma))
 
 
-@register(LAYERED)
+@register(states="s", actions="a", horizon="h")
 def layered(states: int = 100, actions: int = 4, horizon: int = 50, seed: int = 0, sigma: float = 1.0) -> Instance:
     """Build a large random graph for scale: next states and means uniform, nothing rejected.
 
@@ -387,11 +372,6 @@ def layered(states: int = 100, actions: int = 4, horizon: int = 50, seed: int = 
     rng = _rng(seed)
     mdp = MDP.from_arrays(rng.integers(states, size=(horizon, states, actions), dtype=np.int32))
     return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma))
-
-
-MINIMAX_HARD = Family("minimax_hard", {"states": "s", "actions": "a", "horizon": "h"})
-MINIMAX_TREE = Family("minimax_tree", {"states": "s", "actions": "a", "horizon": "h"})
-COVER_GAP = Family("cover_gap", {"m": "m"})
 
 
 def _binary_tree(family: str, states: int, actions: int, horizon: int, least: int, last_entry: int) -> MDP:
@@ -419,7 +399,7 @@ def _binary_tree(family: str, states: int, actions: int, horizon: int, least: in
     return MDP.from_arrays(np.broadcast_to(next_state, (horizon, states, actions)), available=available)
 
 
-@register(MINIMAX_HARD)
+@register(states="s", actions="a", horizon="h")
 def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: float = 1.0) -> Instance:
     """Build the appendix's worst case: wait in the start, enter a binary tree, stay in a leaf; all means are zero.
 
@@ -440,7 +420,7 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     return Instance(mdp, Gaussian(0.0, sigma))
 
 
-@register(MINIMAX_TREE)
+@register(states="s", actions="a", horizon="h")
 def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: float = 1.0) -> Instance:
     """Build the worst case whose proof holds: enter a binary tree at stage 1, stay in a leaf; all means are zero.
 
@@ -461,7 +441,7 @@ def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     return Instance(mdp, Gaussian(0.0, sigma))
 
 
-@register(COVER_GAP)
+@register(m="m")
 def cover_gap(m: int = 3, sigma: float = 1.0) -> Instance:
     """Build the appendix's example against dropping arcs: covering all arcs but one shortcut.
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
@@ -39,6 +40,7 @@ from surepath.model.paths import (
     check_weight,
     chosen_number,
     log_number_of_paths,
+    named_number,
     number_name,
     paths_from,
     stage_of,
@@ -149,13 +151,19 @@ class MDP:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let copies and pickles go through the constructor, so that their arrays are read-only too."""
-        return _restore, (self._fields(),)
+        return partial(MDP, **self._fields()), ()
 
     def _fields(self) -> dict[str, Any]:
-        fields = ["first", "target", "stage_node", "node_state", "action", "known", "sigma", "reward_range"]
-        fields += ["state_labels", "action_labels", "direction", "sizes", "step_labels", "cost", "cost_weight", "plans"]
-        fields += ["scored"]
-        return {name: getattr(self, name) for name in fields}
+        return {name: getattr(self, name) for name in signature(MDP).parameters}
+
+    def replaced(self, **fields: Any) -> MDP:
+        """Build the same problem with other fields.
+
+        Example:
+            >>> MDP.from_arrays([[[0, 0]]]).replaced(step_labels=["only"]).plan([1])
+            {'only': 1}
+        """
+        return MDP(**{**self._fields(), **fields})
 
     # Constructors ----------------------------------------------------------------------------------------------
 
@@ -249,9 +257,10 @@ class MDP:
             direction: "maximize" or "minimize".
             cost_weight: What one unit of `cost` takes from a path's worth; 0 keeps costs out of it.
         """
-        from surepath.model.edges import from_edges
+        from surepath.model.edges import build, read_rows
 
-        return from_edges(rows, source, target, sigma, direction, cost_weight)
+        edges = read_rows(rows)
+        return build(edges, source=source, target=target, sigma=sigma, direction=direction, cost_weight=cost_weight)[0]
 
     @classmethod
     def from_networkx(
@@ -327,11 +336,7 @@ class MDP:
             >>> mdp.price([1])
             2.0
         """
-        return MDP(**{**self._fields(), "cost": cost, "cost_weight": cost_weight})
-
-    def with_blocks(self, scored: Sequence[int]) -> MDP:
-        """Build the same problem with effects that add up and scores at these stages alone; see `scored`."""
-        return MDP(**{**self._fields(), "scored": scored})
+        return self.replaced(cost=cost, cost_weight=cost_weight)
 
     # What it holds ---------------------------------------------------------------------------------------------
 
@@ -354,7 +359,7 @@ class MDP:
     def arc(self, stage: int, state: int | str, action: int | str) -> int:
         """Return the number of the arc (stage, state, action); states and actions by number or by label."""
         node = self.node(stage, state)
-        wanted = self._number("option", action, self.action_labels, self.action_index)
+        wanted = self._number("option", action, self.action_labels)
         low, high = int(self.first[node]), int(self.first[node + 1])
         hits = np.flatnonzero(self.action[low:high] == wanted)
         if not hits.size:
@@ -367,40 +372,21 @@ class MDP:
         if not is_whole(stage) or not 0 <= stage < self.horizon:
             raise ProblemError(f"a stage is a whole number 0..{self.horizon - 1}, not {stage!r}")
         low, high = int(self.stage_node[stage]), int(self.stage_node[stage + 1])
-        wanted = self._number("state", state, self.state_labels, self.state_index)
+        wanted = self._number("state", state, self.state_labels)
         at = low + int(np.searchsorted(self.node_state[low:high], wanted))
         if at == high or self.node_state[at] != wanted:
             raise ProblemError(f"state {state!r} cannot be reached at stage {stage}")
         return at
 
     @staticmethod
-    def _number(kind: str, value: int | str, labels: tuple[str, ...] | None, index: Mapping[str, int]) -> int:
-        if isinstance(value, str):
-            if labels is None:
-                if value.isascii() and value.isdigit():
-                    return int(value)
-                raise ProblemError(f"{kind}s have numbers here, no names; got {value!r}")
-            if value not in index:
-                raise ProblemError(f"no {kind} is called {value!r}{suggest(value, labels[:50])}")
-            return index[value]
-        if not is_whole(value):
+    def _number(kind: str, value: Any, labels: tuple[str, ...] | None) -> int:
+        number = named_number(value, labels) if isinstance(value, str) else value
+        if number is None:
+            hint = "; they have numbers here" if labels is None else suggest(value, labels[:50])
+            raise ProblemError(f"no {kind} is called {value!r}{hint}")
+        if not is_whole(number):
             raise ProblemError(f"give the {kind} as a whole number or a name, not {value!r}")
-        return int(value)
-
-    @cached_property
-    def state_index(self) -> dict[str, int]:
-        """Return the number behind each name of a state; empty where they have none."""
-        return {label: i for i, label in enumerate(self.state_labels or ())}
-
-    @cached_property
-    def action_index(self) -> dict[str, int]:
-        """Return the number behind each name of an action; empty where they have none."""
-        return {label: i for i, label in enumerate(self.action_labels or ())}
-
-    @cached_property
-    def step_index(self) -> dict[str, int]:
-        """Return the number behind each name of a step; empty where they have none."""
-        return {label: i for i, label in enumerate(self.step_labels or ())}
+        return int(number)
 
     def state_label(self, node: int) -> str:
         """Return the name of a node's state."""
@@ -619,7 +605,7 @@ class MDP:
     def _option(self, stage: int, node: int, option: Any) -> int:
         """Find the arc of an option in a state."""
         low, high = int(self.first[node]), int(self.first[node + 1])
-        number = chosen_number(option, self.action_labels, self.action_index, "option", PathError)
+        number = chosen_number(option, self.action_labels, "option", PathError)
         hits = np.flatnonzero(self.action[low:high] == number) if number is not None else np.zeros(0)
         if hits.size:
             return low + int(hits[0])
@@ -709,7 +695,3 @@ def _checked_blocks(mdp: MDP, scored: Sequence[int]) -> tuple[int, ...]:
                     f"the score of {step_in_words(mdp, high)} has several"
                 )
     return stages
-
-
-def _restore(fields: dict[str, Any]) -> MDP:
-    return MDP(**fields)

@@ -227,7 +227,7 @@ def plan_in_words(plan: Mapping[Any, Any]) -> str:
 def step_number(mdp: MDP, key: Any, error: type[SurepathError]) -> int:
     """Return the stage of a step, given by its name or number."""
     labels = mdp.step_labels
-    number = chosen_number(key, labels, mdp.step_index, "step", error)
+    number = chosen_number(key, labels, "step", error)
     if number is not None and 0 <= number < mdp.horizon:
         return number
     if labels is not None:
@@ -272,23 +272,26 @@ def number_name(value: Any) -> str:
     return repr(float(value)) if is_real(value) and not is_whole(value) else str(value)
 
 
-def chosen_number(
-    key: Any, labels: tuple[str, ...] | None, index: Mapping[str, int], what: str, error: type[SurepathError]
-) -> int | None:
+def named_number(name: str, labels: tuple[str, ...] | None) -> int | None:
+    """Return the number behind a name, or None; without names a text may be the number itself."""
+    if labels is None:
+        return int(name) if name.isascii() and name.isdigit() and len(name) < 19 else None
+    return labels.index(name) if name in labels else None
+
+
+def chosen_number(key: Any, labels: tuple[str, ...] | None, what: str, error: type[SurepathError]) -> int | None:
     """Return the number behind a name or a number, or None. Text is a name, where there are names."""
     if isinstance(key, str) or (labels is not None and what == "option" and is_real(key) and not is_whole(key)):
-        key = number_name(key)
-        if labels is None:
-            return int(key) if key.isascii() and key.isdigit() and len(key) < 19 else None
-        return index.get(key)
+        return named_number(number_name(key), labels)
     if not is_whole(key):
         raise error(f"a plan names each {what} by text or by a whole number, not {key!r}")
     number, text = int(key), str(int(key))
-    if labels is None or text not in index or (0 <= number < len(labels) and labels[number] == text):
+    called = None if labels is None else named_number(text, labels)
+    if called is None or called == number:
         return number
-    if 0 <= number < len(labels):
+    if 0 <= number < len(labels or ()):
         raise error(f"{number} may be the {what} number {number} or the one called {text!r}; write the name as text")
-    return index[text]  # [256, 512] given as numbers, when only names of that kind exist
+    return called  # [256, 512] given as numbers, when only names of that kind exist
 
 
 def option_arcs(mdp: MDP, option: Any) -> IntArray:

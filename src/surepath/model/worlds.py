@@ -49,13 +49,6 @@ def on_arcs(what: str, value: ArrayLike, mdp: MDP) -> FloatArray:
         if array.shape[0] != need[0] or array.shape[1] < need[1] or array.shape[2] < need[2]:
             raise ProblemError(f"{what} as [H, S, A] must have at least shape {need}; got {array.shape}")
         array = array[arcs.stage, arcs.state, arcs.action]
-    elif array.ndim not in (0, 1):
-        raise ProblemError(f"{what} must be one number, [N] or [H, S, A]; got shape {array.shape}")
-    if array.ndim == 1 and array.shape != (mdp.n_arcs,):
-        raise ProblemError(f"{what} must have one value per option, shape ({mdp.n_arcs},); got {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(np.broadcast_to(array, (mdp.n_arcs,))))
-    if bad.size:
-        raise ProblemError(f"{what} must be finite; {mdp.describe_arc(int(bad[0]))} has a value that is not")
     return per_arc(what, array, mdp.n_arcs, error=ProblemError)
 
 
