@@ -158,7 +158,7 @@ def named(known: float | None = None) -> MDP:
     ]
     if known is not None:
         rows[2] |= {"known": known}
-    return MDP.from_edges(rows).replaced(step_labels=("chunk", "retrieve", "answer"))
+    return MDP.from_edges(rows)._replaced(step_labels=("chunk", "retrieve", "answer"))
 
 
 def test_known_rewards_overrule_what_is_told() -> None:

@@ -25,7 +25,7 @@ def labelled(steps: Any = ("chunk", "answer")) -> MDP:
         (1, "large", "fast", None),
         (1, "large", "careful", None),
     ]
-    return MDP.from_edges(rows).replaced(action_labels=("256", "512", "fast", "careful"), step_labels=steps)
+    return MDP.from_edges(rows)._replaced(action_labels=("256", "512", "fast", "careful"), step_labels=steps)
 
 
 @given(mdps(), st.data())
@@ -34,7 +34,7 @@ def test_plans_with_names_are_inverse_too(mdp: MDP, data: st.DataObject) -> None
     steps = data.draw(st.lists(names, min_size=mdp.horizon, max_size=mdp.horizon, unique=True))
     top = int(mdp.action.max()) + 1
     options = data.draw(st.lists(names, min_size=top, max_size=top, unique=True))
-    mdp = mdp.replaced(step_labels=tuple(steps), action_labels=tuple(options))
+    mdp = mdp._replaced(step_labels=tuple(steps), action_labels=tuple(options))
     for path in all_paths(mdp):
         assert list(mdp.plan(path)) == steps
         assert mdp.path(mdp.plan(path)).tolist() == list(path)
@@ -76,7 +76,7 @@ def test_what_names_no_option_is_refused_in_words(option: Any) -> None:
 
 
 def test_a_number_that_may_be_a_name_is_not_guessed() -> None:
-    mdp = MDP.from_arrays([[[0, 0, 0]]]).replaced(action_labels=("2", "1", "0"))
+    mdp = MDP.from_arrays([[[0, 0, 0]]])._replaced(action_labels=("2", "1", "0"))
     assert mdp.path({0: 1}).tolist() == mdp.path({0: "1"}).tolist() == [1]
     assert mdp.path({0: "2"}).tolist() == [0]
     with pytest.raises(PathError, match=re.escape("2 may be the option number 2 or the one called '2'; write")):

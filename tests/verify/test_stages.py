@@ -36,7 +36,7 @@ def some_sums(mdp: MDP, seed: int) -> Sums:
 
 
 def with_ranges(mdp: MDP, ends: tuple[float, float]) -> MDP:
-    return mdp.replaced(reward_range=tuple(np.full(mdp.n_arcs, end) for end in ends))
+    return mdp._replaced(reward_range=tuple(np.full(mdp.n_arcs, end) for end in ends))
 
 
 def twin_of(plain: StageBound, seen: Sums) -> StageTwin:

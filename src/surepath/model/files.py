@@ -392,7 +392,7 @@ def _graph(model: ProblemModel, fallback: float | None, place: Callable[[int], s
             raise ProblemError('structure is for scores "end" or a list of steps')
         last = model.scores == "end"
         stages = [mdp.horizon - 1] if last else sorted({mdp.step(name) for name in cast(list[str], model.scores)})
-        mdp = mdp.replaced(scored=stages)
+        mdp = mdp._replaced(scored=stages)
     return mdp, means
 
 

@@ -156,13 +156,8 @@ class MDP:
     def _fields(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in signature(MDP).parameters}
 
-    def replaced(self, **fields: Any) -> MDP:
-        """Build the same problem with other fields.
-
-        Example:
-            >>> MDP.from_arrays([[[0, 0]]]).replaced(step_labels=["only"]).plan([1])
-            {'only': 1}
-        """
+    def _replaced(self, **fields: Any) -> MDP:
+        """Build the same problem with other fields."""
         return MDP(**{**self._fields(), **fields})
 
     # Constructors ----------------------------------------------------------------------------------------------
@@ -336,7 +331,7 @@ class MDP:
             >>> mdp.price([1])
             2.0
         """
-        return self.replaced(cost=cost, cost_weight=cost_weight)
+        return self._replaced(cost=cost, cost_weight=cost_weight)
 
     # What it holds ---------------------------------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
     mdp.save(file)
     before = file.read_text()
     with pytest.raises(ProblemError, match=r"step_names\.0 must be a valid string"):
-        mdp.replaced(step_labels=["\ud800"]).save(file)
+        mdp._replaced(step_labels=["\ud800"]).save(file)
     assert file.read_text() == before
     MDP.from_arrays([[[0, 0, 0]]]).save(file)
     assert MDP.load(file).n_arcs == 3

@@ -192,7 +192,7 @@ def test_one_score_at_the_end_makes_every_plan_an_option() -> None:
     assert [mdp.path(plan).tolist() for plan in plans] == [[0], [1], [2], [3]]
     assert mdp.path({"b": "v", "a": "x"}).tolist() == [1]
     assert mdp.plans == tuple(plans)
-    assert mdp != mdp.replaced(plans=None)
+    assert mdp != mdp._replaced(plans=None)
     assert option_arcs(mdp, {"a": "x"}).tolist() == [0, 1]  # in every plan
     assert parse_json_problem(problem_text(mdp)).mdp == mdp
     with pytest.raises(PathError, match="a plan here has the steps 'a', 'b'"):
