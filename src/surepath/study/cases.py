@@ -66,12 +66,7 @@ def _checked(names: list[str], what: str) -> list[str]:
 
 
 class Cases:
-    """The cases of a study, and which of them a trial is played on.
-
-    Attributes:
-        names: Their names; "1", "2", ... where only their number was given, and none where the study has no cases.
-        per_trial: How many of them a trial is played on.
-    """
+    """The cases of a study by name, "1", "2", ... where only their number was given, and which a trial is played on."""
 
     def __init__(self, cases: int | list[str] | None, per_trial: int, seed: str) -> None:
         self.names = [str(i + 1) for i in range(cases)] if isinstance(cases, int) else cases or []
@@ -125,21 +120,13 @@ def check_reference(study: Study, path: IntArray, scores: Mapping[str, Any]) -> 
 
 
 class CaseSummary(NamedTuple):
-    """What the trials on one case have scored.
-
-    Attributes:
-        case: Its name.
-        trials: Complete trials that were played on it.
-        mean: Their mean total.
-        spread: The standard deviation of their totals; NaN for a single one.
-        beside: Their mean total less what the plans that were played score on average, over all cases.
-    """
+    """What the trials on one case have scored."""
 
     case: str
-    trials: int
-    mean: float
-    spread: float
-    beside: float
+    trials: int  #: Complete trials that were played on it.
+    mean: float  #: Their mean total.
+    spread: float  #: The standard deviation of their totals; NaN for a single one.
+    beside: float  #: Their mean total less what the plans that were played score on average, over all cases.
 
 
 def summarize(study: Study) -> list[CaseSummary]:

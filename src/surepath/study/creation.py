@@ -112,21 +112,13 @@ PRICE = (
 
 @dataclass(frozen=True)
 class Options:
-    """Options of a study that are not the learner's.
+    """Options of a study that are not the learner's."""
 
-    Attributes:
-        lease: Seconds for which a trial is assigned before it must be renewed.
-        on_failure: "leave-out" or "worst".
-        cases: The names of the cases that trials are played on, or how many there are; None where there are none.
-        cases_per_trial: How many of them a trial is played on.
-        baseline: Whether every trial is told with a baseline.
-    """
-
-    lease: float = 600.0
+    lease: float = 600.0  # seconds for which a trial is assigned before it must be renewed
     on_failure: str = "leave-out"
-    cases: int | list[str] | None = None
+    cases: int | list[str] | None = None  # the names of what trials are played on, or how many there are
     cases_per_trial: int = 1
-    baseline: bool = False
+    baseline: bool = False  # whether every trial is told with a baseline
 
 
 def new_options(lease: Any, on_failure: str, cases: Any, cases_per_trial: int, baseline: bool = False) -> Options:

@@ -30,29 +30,17 @@ LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9  # shares of the worlds
 
 @dataclass(frozen=True)
 class Forecast:
-    """Trials until done and the gap after further ones, over simulated worlds; `str()` gives it in words.
+    """Trials until done and the gap after further ones, over simulated worlds; `str()` gives it in words."""
 
-    Attributes:
-        done: Whether the study is done already.
-        trials: Trials so far, those that count.
-        certified_gap: What is proven now.
-        more: The further trials that `gaps` are about.
-        left: In each world played to its end, trials until done; infinite where time ran out before.
-        played: In each of them, how many trials were simulated.
-        gaps: In each world, the certified gap after `more` trials, or at the stop if that comes first.
-        cut: Whether time ran out before all worlds were done.
-        price: What a trial has cost on average so far, as told or declared; None where nothing costs.
-    """
-
-    done: bool
-    trials: int
-    certified_gap: float
-    more: int
-    left: tuple[float, ...]
-    played: tuple[int, ...]
-    gaps: tuple[float, ...]
-    cut: bool
-    price: float | None = None
+    done: bool  #: Whether the study is done already.
+    trials: int  #: Trials so far, those that count.
+    certified_gap: float  #: What is proven now.
+    more: int  #: The further trials that `gaps` are about.
+    left: tuple[float, ...]  #: In each world played to its end, trials until done; infinite where time ran out before.
+    played: tuple[int, ...]  #: In each of them, how many trials were simulated.
+    gaps: tuple[float, ...]  #: In each world, the certified gap after `more` trials, or at the stop if that is earlier.
+    cut: bool  #: Whether time ran out before all worlds were done.
+    price: float | None = None  #: What a trial has cost on average, as told or declared; None where nothing costs.
 
     def trials_left(self, share: float = MIDDLE) -> float:
         """Return the trials until done that this share of the worlds needs at most; infinite where a cut hides it."""
@@ -172,12 +160,7 @@ CLOCK_STRETCH = 20_000  # arcs times trials between two readings of the clock
 
 
 class Run:
-    """A copy of a learner that goes on in a simulated world.
-
-    Attributes:
-        played: Simulated trials so far.
-        done: Whether the copy has stopped.
-    """
+    """A copy of a learner that goes on in a simulated world: `played` trials so far, until it is `done`."""
 
     def __init__(self, learner: Challenger, world: Instance, rng: np.random.Generator) -> None:
         self.learner = deepcopy(learner, {id(part): part for part in (learner.mdp, learner.graph)})

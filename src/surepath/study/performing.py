@@ -50,23 +50,14 @@ class Performed(NamedTuple):
 
 @dataclass(frozen=True)
 class Outcome:
-    """A trial that was recorded, as callbacks see it.
-
-    Attributes:
-        trial: Number, plan, path.
-        state: "complete", "partial" or "failed".
-        rewards: Those that were seen, in order of the steps.
-        note: Why it failed, or "".
-        cost: What it cost, where the function said it.
-        tries: How often it was begun.
-    """
+    """A trial that was recorded, as callbacks see it."""
 
     trial: Trial
-    state: str
-    rewards: tuple[float, ...]
-    note: str = ""
-    cost: float | None = None
-    tries: int = 1
+    state: str  #: "complete", "partial" or "failed".
+    rewards: tuple[float, ...]  #: Those that were seen, in order of the steps.
+    note: str = ""  #: Why it failed, or "".
+    cost: float | None = None  #: What it cost, where the function said it.
+    tries: int = 1  #: How often it was begun.
 
 
 def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
@@ -195,16 +186,10 @@ def read_retry(times: int, on: Any, pause: Any) -> Retry:
 
 @dataclass(frozen=True)
 class Call:
-    """A function that performs trials, as it is called; it may be sent to another process.
+    """A function that performs trials, as it is called; it may be sent to another process."""
 
-    Attributes:
-        function: Plain or async, with or without yield; called with the plan and, in a study with cases, the case.
-        horizon: The number of scores.
-        retry: When a trial is begun anew.
-    """
-
-    function: Callable[..., Any]
-    horizon: int
+    function: Callable[..., Any]  # plain or async, with or without yield; of the plan and, where there is one, the case
+    horizon: int  # number of scores
     retry: Retry = NO_RETRY
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import logging
 import math
@@ -20,8 +21,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from logging import INFO
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from surepath._checks import IntArray, suggest, whole
 from surepath._text import many, shown
@@ -38,7 +38,6 @@ from surepath.learners.runs import BUDGET_AND_ZERO
 from surepath.model.mdp import MDP
 from surepath.study.creation import seconds
 from surepath.study.performing import (
-    NO_RETRY,
     Call,
     Outcome,
     Performed,
@@ -51,7 +50,6 @@ from surepath.study.performing import (
 )
 from surepath.study.sheets import plan_steps, steps
 from surepath.study.status import Progress, waiting_in_words
-from surepath.study.status import log as progress_log
 from surepath.study.trial import Trial
 
 if TYPE_CHECKING:
@@ -63,31 +61,52 @@ if TYPE_CHECKING:
 LONGEST_LINE = 200  # characters of a line that a message repeats
 
 
-class NotScoresError(ValueError):
-    """Output that cannot be read as scores; the message says why."""
+class Output(NamedTuple):
+    """What a command printed: scores, fewer than there are where it failed after them, cost, and what is wrong."""
+
+    scores: Any = ()
+    cost: float | None = None
+    wrong: str = ""  # why there are no scores
 
 
-def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
-    """Read scores from what a command printed; fewer than there are say that it failed after them.
+def read_output(mdp: MDP, text: str) -> Output:
+    """Read scores and cost from what a command printed.
 
     The last line that is not empty counts: a JSON array or object, or numbers separated by spaces or commas. When that
     line has fewer numbers, lines of numbers right before it belong to it, so that a command may print each score
-    as soon as it has it. A null in JSON is the step that failed.
+    as soon as it has it. A null in JSON is the step that failed. What a trial cost is on lines such as `cost 0.03`, or
+    "cost" in its JSON object.
 
     Example:
         >>> mdp = MDP.from_steps({"model": ["a", "b"], "prompt": ["c", "d"]})
-        >>> read_scores(mdp, "loading\\n0.5, 0.25\\n"), read_scores(mdp, "0.5\\n0.25\\n"), read_scores(mdp, "0.5")
-        ([0.5, 0.25], [0.5, 0.25], [0.5])
-        >>> read_scores(mdp, '{"model": 0.5, "prompt": null}')
-        {'model': 0.5}
+        >>> read_output(mdp, "loading\\n0.5, 0.25\\n").scores, read_output(mdp, "0.5\\n0.25\\ncost 2").scores
+        ([0.5, 0.25], [0.5, 0.25])
+        >>> read_output(mdp, '{"model": 0.5, "prompt": null, "cost": 0.25}')
+        Output(scores={'model': 0.5}, cost=0.25, wrong='')
     """
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    most = len(mdp.score_stages)
-    if not lines:
-        return []
-    if lines[-1][0] in "[{":
-        return _json(mdp, lines[-1])
-    found: list[float] = []
+    costs: list[float] = []
+    lines = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        found = re.fullmatch(r"cost[\s:=]+([0-9.eE+-]+)", line)
+        numbers = None if found is None else _numbers(found[1])
+        costs += numbers or []
+        lines += [line] if numbers is None else []
+    scores, wrong = _scores(mdp, lines)
+    if isinstance(scores, dict) and isinstance(scores.get("cost"), (int, float)) and "cost" not in steps(mdp):
+        costs.append(scores.pop("cost"))
+    if not wrong and isinstance(scores, (dict, list)) and lines[-1:] and lines[-1][0] in "[{":
+        scores, wrong = _until_failed(mdp, scores, lines[-1])
+    return Output(() if wrong else scores, math.fsum(costs) if costs else None, wrong)
+
+
+def _scores(mdp: MDP, lines: list[str]) -> tuple[Any, str]:
+    """Return the scores on the last lines, and what is wrong with them."""
+    most, found = len(mdp.score_stages), list[float]()
+    if lines and lines[-1][0] in "[{":
+        try:
+            return json.loads(lines[-1]), ""
+        except (ValueError, RecursionError):
+            return (), f"its last line is not JSON: {shown(lines[-1][:LONGEST_LINE])!r}"
     for line in reversed(lines):
         numbers = _numbers(line)
         if numbers is None or (found and len(numbers) + len(found) > most):
@@ -95,34 +114,11 @@ def read_scores(mdp: MDP, text: str) -> list[float] | dict[str, Any]:
         found = numbers + found
         if len(found) >= most:
             break
-    if not found:
-        raise NotScoresError(f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {most} numbers")
+    if lines and not found:
+        return (), f"its last line is {shown(lines[-1][:LONGEST_LINE])!r}, not {most} numbers"
     if len(found) > most:
-        raise NotScoresError(f"it printed {len(found)} numbers, not {most}: {shown(lines[-1][:LONGEST_LINE])!r}")
-    return found
-
-
-def split_cost(mdp: MDP, text: str) -> tuple[str, float | None]:
-    """Take what a trial cost out of what a command printed: lines such as `cost 0.03`, or "cost" in its JSON object.
-
-    Example:
-        >>> mdp = MDP.from_steps({"model": ["a", "b"]})
-        >>> split_cost(mdp, "cost 0.25\\n0.5\\n"), split_cost(mdp, '{"model": 0.5, "cost": 2}'), split_cost(mdp, "0.5")
-        (('0.5', 0.25), ('{"model": 0.5}', 2.0), ('0.5', None))
-    """
-    kept: list[str] = []
-    costs: list[float] = []
-    for line in text.splitlines():
-        found = re.fullmatch(r"\s*cost[\s:=]+([0-9.eE+-]+)\s*", line)
-        value: Any = None if found is None else _numbers(found[1])
-        if value is None and line.lstrip().startswith("{") and "cost" not in steps(mdp):
-            with contextlib.suppress(ValueError, RecursionError):
-                whole_line = json.loads(line)
-                value = [whole_line.pop("cost")] if "cost" in whole_line else None
-                line = json.dumps(whole_line)
-        costs += value or []
-        kept += [] if found is not None else [line]
-    return "\n".join(kept), math.fsum(costs) if costs else None
+        return (), f"it printed {len(found)} numbers, not {most}: {shown(lines[-1][:LONGEST_LINE])!r}"
+    return found, ""
 
 
 def _numbers(line: str) -> list[float] | None:
@@ -132,28 +128,18 @@ def _numbers(line: str) -> list[float] | None:
         return None
 
 
-def _json(mdp: MDP, line: str) -> list[float] | dict[str, Any]:
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        raise NotScoresError(f"its last line is not JSON: {shown(line[:LONGEST_LINE])!r}") from None
-    items: list[tuple[Any, Any]] = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
+def _until_failed(mdp: MDP, scores: list[Any] | dict[Any, Any], line: str) -> tuple[Any, str]:
+    """Return scores of JSON up to the step that failed, which ends a trial whatever is printed for those after it."""
+    named = isinstance(scores, dict)
+    items = list(scores.items()) if isinstance(scores, dict) else list(enumerate(scores))
     if len(items) > mdp.horizon:
-        raise NotScoresError(f"it printed {len(items)} scores, not {mdp.horizon}: {shown(line[:LONGEST_LINE])!r}")
-    by_step: dict[int, tuple[Any, Any]] = {}
-    for key, score in items:
-        try:
-            step = mdp.step(key) if isinstance(value, dict) else key
-        except ProblemError as error:
-            raise NotScoresError(str(error)) from None
-        by_step[step] = (key, score)
-    kept: dict[Any, Any] = {}
-    for step in sorted(by_step):  # a failed step ends the trial, whatever is printed for those after it
-        key, score = by_step[step]
-        if score is None:
-            break
-        kept[key] = score
-    return kept if isinstance(value, dict) else list(kept.values())
+        return (), f"it printed {len(items)} scores, not {mdp.horizon}: {shown(line[:LONGEST_LINE])!r}"
+    try:
+        items = sorted(items, key=lambda item: mdp.step(item[0]) if named else item[0])
+    except ProblemError as error:
+        return (), str(error)
+    kept = list(itertools.takewhile(lambda item: item[1] is not None, items))
+    return (dict(kept), "") if named else ([score for _, score in kept], "")
 
 
 # Commands: the plan goes in by words and environment, the scores come out as text -------------------------------------
@@ -234,13 +220,9 @@ class Command:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             code = self._run(trial, out, err)
             printed, said = _tail(out), _tail(err)
-        wrong, rewards = "", cast(Any, ())
-        scores, cost = split_cost(self._mdp, printed)
-        try:
-            rewards = read_scores(self._mdp, scores)
-        except NotScoresError as error:
-            wrong = f"the command came to its end, but {error}"
+        rewards, cost, wrong = read_output(self._mdp, printed)
         if code == 0:
+            wrong = wrong and f"the command came to its end, but {wrong}"
             ended = f"the command came to its end and printed {_last(printed)!r}; {FAIL}"
             return Performed(rewards, wrong=wrong, ended=ended, cost=cost)
         last = _last(said)
@@ -406,18 +388,15 @@ class Runner:
             self._running[request] = None
             try:
                 trial = self._study.ask(request=request, attended=True, **self._limit)
-            except StoppedError:  # proven, by this worker or by another
+            except (StoppedError, WaitingError, BudgetError) as error:
                 del self._running[request]
-                return
-            except WaitingError:  # another worker has taken the last plan of the round
-                del self._running[request]
-                self._give_back()
-                self._ending.wait(HOLD)
-                continue
-            except BudgetError as error:
-                del self._running[request]
-                self.out_of_budget = str(error)
-                log.info("%s", error)
+                if isinstance(error, WaitingError):  # another worker has taken the last plan of the round
+                    with self._guard:
+                        self._left = None if self._left is None else self._left + 1
+                    self._ending.wait(HOLD)
+                    continue
+                self.out_of_budget = str(error) if isinstance(error, BudgetError) else self.out_of_budget
+                log.info("%s", error)  # or proven, by this worker or by another
                 return
             self._running[request] = trial
             log.info("begin %s", trial)
@@ -443,18 +422,11 @@ class Runner:
     def _late(self) -> bool:
         return self._end is not None and time.monotonic() >= self._end
 
-    def _give_back(self) -> None:
-        with self._guard:
-            self._left = None if self._left is None else self._left + 1
-
     def _may_begin(self) -> bool:
         with self._guard:
-            if self._late():
+            if self._late() or self._left == 0:
                 return False
-            if self._left is not None:
-                if self._left == 0:
-                    return False
-                self._left -= 1
+            self._left = None if self._left is None else self._left - 1
             return True
 
     def _record(self, trial: Trial, performed: Performed) -> Outcome:
@@ -537,13 +509,9 @@ def optimize(
     study: Study,
     function: Callable[..., Any],
     n_jobs: int | None,
-    n_trials: int | None,
-    timeout: Any,
-    callbacks: Sequence[Callable[..., Any]],
-    progress: bool | None,
-    budget: float | None = None,
-    executor: Executor | None = None,
-    retry: Retry = NO_RETRY,
+    executor: Executor | None,
+    retry: Retry,
+    **settings: Any,
 ) -> None:
     """Run trials of a study by calling a function; see Study.optimize."""
     if not callable(function):
@@ -555,29 +523,18 @@ def optimize(
             "generator that yields each score as soon as its step is done"
         )
     perform = performer(Call(function, study.mdp.horizon, retry), executor)
-    runner = Runner(
-        study,
-        perform,
-        n_trials=n_trials,
-        timeout=timeout,
-        callbacks=callbacks,
-        progress=progress,
-        budget=budget,
-        abandon=perform.end,
-    )
+    runner = Runner(study, perform, abandon=perform.end, **settings)
+    workers = getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None) or 1
     try:
-        runner.run(_jobs(executor) if n_jobs is None else n_jobs)
+        runner.run(int(workers) if n_jobs is None else n_jobs)
     finally:
         perform.end()
-    line = runner.progress
-    if (line.shown or progress_log.isEnabledFor(INFO)) and (doubt := study.status().doubt) is not None:
-        line.say(doubt)
-    if (
-        (n_trials is not None or runner.out_of_budget)
-        and (line.shown or progress_log.isEnabledFor(INFO))
-        and not study.done
-    ):
-        line.say(f"the budget is spent; {study.forecast()}")
+    if not runner.progress.shown and not log.isEnabledFor(logging.INFO):
+        return
+    if (doubt := study.status().doubt) is not None:
+        runner.progress.say(doubt)
+    if (settings["n_trials"] is not None or runner.out_of_budget) and not study.done:
+        runner.progress.say(f"the budget is spent; {study.forecast()}")
 
 
 def play_cases(study: Study, path: IntArray, perform: Any, n_jobs: int) -> dict[str, tuple[float, ...]]:
@@ -593,8 +550,3 @@ def play_cases(study: Study, path: IntArray, perform: Any, n_jobs: int) -> dict[
         if one.note is not None:
             raise StudyError(f"the reference failed on case {case}: {one.note}")
     return {case: rewards_of(mdp, trial, one) for case, trial, one in zip(names, trials, done)}
-
-
-def _jobs(executor: Executor | None) -> int:
-    """Return how many trials run at a time where nobody says: as many as an executor has workers, if it tells."""
-    return int(getattr(executor, "_max_workers", None) or getattr(executor, "num_workers", None) or 1)

@@ -196,8 +196,9 @@ class BaseStudy(ABC):
         from surepath.study.performing import read_retry
         from surepath.study.runner import optimize
 
-        limit, again = checked_budget(budget), read_retry(retry, retry_on, backoff)
-        optimize(cast(Any, self), function, n_jobs, n_trials, timeout, callbacks, progress, limit, executor, again)
+        limits = {"n_trials": n_trials, "timeout": timeout, "budget": checked_budget(budget)}
+        again = read_retry(retry, retry_on, backoff)
+        optimize(cast(Any, self), function, n_jobs, executor, again, callbacks=callbacks, progress=progress, **limits)
 
 
 class Study(BaseStudy):
