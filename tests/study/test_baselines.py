@@ -86,9 +86,13 @@ def test_ranges_are_those_of_the_differences() -> None:
 
 
 def test_a_sheet_has_a_column_of_baselines() -> None:
-    text = "number,baseline,score.fetch,score.parse,score.rank\n1,0.5,1,2,3\n2,0.5 0.25 0,1,2,3\n3,,1,2,3\n"
-    assert [result.baseline for result in read_sheet(pipeline(), text, "sheet.csv").results] == [
-        0.5,
-        [0.5, 0.25, 0.0],
-        None,
+    mdp = pipeline()
+    plan, steps = mdp.plan([0, 2, 8]), ("fetch", "parse", "rank")
+    head = ["number", "baseline", *(f"plan.{step}" for step in steps), *(f"score.{step}" for step in steps)]
+    rows = [
+        [number, less, *map(str, plan.values()), "1", "2", "3"]
+        for number, less in (("1", "0.5"), ("2", "0.5 0.25 0"), ("3", ""))
     ]
+    text = "\n".join(",".join(row) for row in [head, *rows])
+    found = read_sheet(mdp, text, "sheet.csv").results
+    assert [result.baseline for result in found] == [0.5, [0.5, 0.25, 0.0], None]

@@ -89,13 +89,16 @@ def test_every_storage_takes_all_of_a_sheet_or_nothing(opening: Callable[[], Sto
 @pytest.mark.parametrize(
     ("head", "words"),
     [
-        ("", "is empty; its first line names the columns: number, score.model, score.prompt"),
+        ("", "is empty; its first line names the columns: number, plan.model, plan.prompt, score.model, score.prompt"),
         (
-            "number,score.model\n",
-            "lacks the column 'score.prompt'; it needs 'number', 'score.model', 'score.prompt', "
-            "and has 'number', 'score.model'$",
+            "number,plan.model,score.model,score.prompt\n",
+            "lacks the column 'plan.prompt'; it needs 'number', 'plan.model', 'plan.prompt', 'score.model', "
+            "'score.prompt', and has 'number', 'plan.model', 'score.model', 'score.prompt'$",
         ),
-        ("number,score.model,score.prompts\n", r"lacks .* 'score.prompt' \(is 'score.prompts' meant to be it\?\); it"),
+        (
+            "number,plan.model,plan.prompt,score.model,score.prompts\n",
+            r"lacks .* 'score.prompt' \(is 'score.prompts' meant to be it\?\); it",
+        ),
         ("score.model,score.prompt\n", "lacks the column 'number'"),
         ("number,score.model,score.prompt,score.model\n", "names the column 'score.model' twice"),
     ],

@@ -42,6 +42,7 @@ from surepath.cli.problem import (
 )
 
 if TYPE_CHECKING:
+    from surepath.study.runner import Runner
     from surepath.study.study import Study
     from surepath.study.trial import TrialRow
     from surepath.verify.verify import Verdict
@@ -97,11 +98,6 @@ def trial_row(found: Study, number: int) -> TrialRow:
     if row is None:
         raise StudyError(f"there is no trial {number}; the last one is {len(found)}")
     return row
-
-
-def late_rows(found: Study, numbers: Sequence[int]) -> list[TrialRow]:
-    """Read the trials under which late results of these stand in the log."""
-    return found._read(lambda log: [row for n in numbers for row in log.trials_of(n) if row.source == "late"])
 
 
 def pairs(words: Sequence[str], what: str) -> dict[str, str]:
@@ -371,7 +367,7 @@ def run(
     _print_run(found, runner, as_json)
 
 
-def _print_run(found: Any, runner: Any, as_json: bool) -> None:
+def _print_run(found: Study, runner: Runner, as_json: bool) -> None:
     from surepath.study.status import status_in_words
 
     now = found.status()

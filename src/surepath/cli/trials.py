@@ -22,7 +22,6 @@ from surepath.cli.study import (
     Numbers,
     Storage,
     again,
-    late_rows,
     load,
     note,
     pairs,
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from surepath.model.files import Problem
     from surepath.model.mdp import MDP
     from surepath.study.pilot import Pilot
+    from surepath.study.study import Study
     from surepath.study.trial import Trial
 
 SHORT_LEASE = 3600.0
@@ -102,7 +102,7 @@ def ask(
     )
 
 
-def _write_sheet(found: Any, trials: list[Any], sheet: Path, wells: bool) -> None:
+def _write_sheet(found: Study, trials: list[Any], sheet: Path, wells: bool) -> None:
     from surepath.model.text_files import write_table
     from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
@@ -163,58 +163,28 @@ def _numbers(text: str | None) -> Any:
     return found[0] if len(found) == 1 else found or None
 
 
-def _one(found: Any, storage: str, number: int, rewards: Any, told: dict[str, Any], as_json: bool) -> None:
-    from surepath.study.performing import with_known
+def _one(found: Study, storage: str, number: int, scores: Any, told: dict[str, Any], as_json: bool) -> None:
+    """Tell one trial; too few scores are refused, since one that was forgotten could never be added."""
+    from surepath.study.performing import Performed, rewards_of
 
-    path = trial_row(found, number).path
-    rewards = with_known(found.mdp, path, rewards)
-    _refuse_missing(found.mdp, number, path, rewards)
+    trial = found._trial(trial_row(found, number))
+    way_out = "a recorded trial never changes; report a trial that failed there by `study fail` on the same study"
+    rewards = rewards_of(found.mdp, trial, Performed(scores, ended=way_out), ranged=not found.options.baseline)
     outcome = found.tell(number, rewards, **told)
-    kept = next(iter(late_rows(found, [number])), None)
-    row = kept or trial_row(found, number)
-    facts = {"number": number, "answer": outcome, "state": row.state, "done": found.done}
-    facts |= {} if kept is None else {"kept_as": kept.number}
-    place = "" if kept is None else f" (trial {kept.number} of the log)"
-    answer(as_json, facts, f"trial {number}: {ANSWERS[outcome]}{place}{_end(found, storage)}")
+    facts = {"number": number, "answer": outcome, "state": trial_row(found, number).state, "done": found.done}
+    answer(as_json, facts, f"trial {number}: {ANSWERS[outcome]}{_end(found, storage)}")
 
 
-def _refuse_missing(mdp: Any, number: int, path: Any, rewards: Any) -> None:
-    """Refuse too few scores: a score that was forgotten could never be added, since a recorded trial never changes."""
-    import numpy as np
-
-    from surepath.errors import StudyError
-    from surepath.learners.base import read_rewards
-    from surepath.study.performing import missing
-
-    seen = read_rewards(mdp, np.asarray(path, dtype=np.int64), rewards, ranged=False).tolist()
-    if lacking := missing(mdp, path, len(seen)):
-        so_far = "".join(f" {score!r}" for score in seen)
-        raise StudyError(
-            f"trial {number} has {shown(lacking)}; give a score for every step, or report a trial that failed there by "
-            f"`study fail {number}{so_far}` on the same study"
-        )
-
-
-def _sheet(found: Any, storage: str, path: Path, as_json: bool) -> None:
-    from surepath.study.sheets import plan_columns, read_sheet, read_table
+def _sheet(found: Study, storage: str, path: Path, as_json: bool) -> None:
+    from surepath.study.sheets import read_sheet, read_table
 
     sheet = read_sheet(found.mdp, read_table(path), path.name)
-    outcomes = found.tell_many(sheet.results)
-    counts = Counter(outcomes)
+    counts = Counter(found.tell_many(sheet.results))
     facts = {**{outcome: counts[outcome] for outcome in ANSWERS}, "empty": sheet.empty, "done": found.done}
     parts = [f"{counts[outcome]:,} {words}" for outcome, words in ANSWERS.items() if counts[outcome]]
-    if counts["late"]:
-        late = [result.number for result, outcome in zip(sheet.results, outcomes) if outcome == "late"]
-        parts[-1] += f" ({_some([row.number for row in late_rows(found, late)])})"
     if sheet.empty:
         parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
     answer(as_json, facts, f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
-    if not sheet.plans and not as_json:
-        wanted = ", ".join(map(shown, plan_columns(found.mdp)))
-        note(
-            f"note: {shown(path.name)} has no plan columns ({wanted}), so its rows could not be compared with the log: "
-            f"a row that was shifted or renumbered is not found"
-        )
 
 
 def _some(numbers: list[int]) -> str:
@@ -225,7 +195,7 @@ def _some(numbers: list[int]) -> str:
     )
 
 
-def _end(found: Any, storage: str) -> str:
+def _end(found: Study, storage: str) -> str:
     proven = found.done and isfinite(found.certified_gap)
     return f"\nthe answer is proven: surepath study status{again(found, storage)}" if proven else ""
 

@@ -60,7 +60,7 @@ class Outcome:
     tries: int = 1  #: How often it was begun.
 
 
-def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...]:
+def rewards_of(mdp: MDP, trial: Trial, performed: Performed, *, ranged: bool = True) -> tuple[float, ...]:
     """Return the rewards seen; refuse what is not a reward, and too few from a trial that did not fail."""
     if performed.parts:
         each = [rewards_of(mdp, trial, part) for part in performed.parts]
@@ -70,7 +70,7 @@ def rewards_of(mdp: MDP, trial: Trial, performed: Performed) -> tuple[float, ...
     if performed.note is not None:
         return tuple(read_rewards(mdp, trial.path, performed.rewards).tolist())
     path = trial.path.tolist()
-    found = tuple(read_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards)).tolist())
+    found = tuple(read_rewards(mdp, trial.path, with_known(mdp, path, performed.rewards), ranged=ranged).tolist())
     if lacking := missing(mdp, path, len(found)):
         raise RewardError(f"{lacking}, but {performed.ended}")
     return found

@@ -110,11 +110,10 @@ FAILED_WORD = "failed"
 
 
 class Sheet(NamedTuple):
-    """The results of a sheet, the numbers of trials whose scores are still empty, and whether it names the plans."""
+    """The results of a sheet, and the numbers of trials whose scores are still empty."""
 
     results: list[Result]
     empty: list[int]
-    plans: bool = True
 
 
 def read_table(path: Path) -> str:
@@ -170,15 +169,13 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
     """Read a sheet that was filled in; a row that cannot be read is named by its line."""
     results: list[Result] = []
     empty: list[int] = []
-    plans = True
     one = score_columns(mdp) == ["score"]
     at_step = [""] if one else [f" at step {steps(mdp)[stage]}" for stage in mdp.score_stages]
-    for where, row in _rows(mdp, text, name, number=True):
+    for where, row in _rows(mdp, text, name, ["number", *plan_columns(mdp)]):
         number = _trial_number(row["number"])
         if number is None:
             raise StudyError(f"{where}: number must be the number of a trial, not {row['number']!r}")
         path = _path(mdp, row, where)
-        plans = path is not None
         read = _scores(mdp, row, path, where)
         if read is None:
             empty.append(number)
@@ -189,7 +186,7 @@ def read_sheet(mdp: MDP, text: str, name: str) -> Sheet:
         less = [_number(cell, "baseline", where) for cell in row.get("baseline", "").split()]
         result = Result(number, rewards, failed, note, where, path, row.get("case"), cost)
         results.append(result._replace(baseline=less[0] if len(less) == 1 else less or None))
-    return Sheet(results, empty, plans)
+    return Sheet(results, empty)
 
 
 class Past(NamedTuple):
@@ -207,13 +204,12 @@ def read_past(mdp: MDP, text: str, name: str) -> Past:
     named = list(zip(plan_steps(mdp), plan_columns(mdp)))
     for where, row in _rows(mdp, text, name):
         bare = {plan: row[step] for step, plan in named if step in row}
-        path = _path(mdp, {**bare, **row}, where)
-        if path is None:
-            missing = next(plan for _, plan in named if plan not in bare and plan not in row)
+        if missing := [plan for _, plan in named if plan not in bare and plan not in row]:
             raise StudyError(
-                f"{name} lacks the column {missing!r}; past results need the option of every step. "
+                f"{name} lacks the column {missing[0]!r}; past results need the option of every step. "
                 f"The file has {', '.join(map(repr, row))}"
             )
+        path = _path(mdp, {**bare, **row}, where)
         read = _scores(mdp, row, path, where, past=True)
         if read is None or not read[0]:
             empty, failed = empty + (read is None), failed + (read is not None)
@@ -227,10 +223,8 @@ def _trial_number(cell: str) -> int | None:
     return int(re.split("[.,]", cell)[0]) if re.fullmatch(r"[0-9]{1,18}([.,]0*)?", cell) else None
 
 
-def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
-    """Return the path of a row's plan, or None where the sheet has not kept the plan."""
-    if not all(column in row for column in plan_columns(mdp)):
-        return None
+def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...]:
+    """Return the path of a row's plan."""
     plan = {step: row[column] for step, column in zip(plan_steps(mdp), plan_columns(mdp))}
     try:
         return tuple(mdp.path(plan).tolist())
@@ -239,11 +233,10 @@ def _path(mdp: MDP, row: dict[str, str], where: str) -> tuple[int, ...] | None:
 
 
 def _scores(
-    mdp: MDP, row: dict[str, str], path: tuple[int, ...] | None, where: str, *, past: bool = False
+    mdp: MDP, row: dict[str, str], path: tuple[int, ...], where: str, *, past: bool = False
 ) -> tuple[list[float], bool] | None:
     """Return the rewards of a row up to its end or failure, and whether it failed; None when nothing is filled in."""
-    arcs = path or [0] * mdp.horizon
-    known = [path is not None and bool(mdp.is_known[arcs[stage]]) for stage in mdp.score_stages]
+    known = [bool(mdp.is_known[path[stage]]) for stage in mdp.score_stages]
     cells = [(column, row[column]) for column in score_columns(mdp)]
     if not any(cell for (_, cell), free in zip(cells, known) if not free):
         return None
@@ -274,9 +267,9 @@ def _number(cell: str, column: str, where: str) -> float:
     return value
 
 
-def _rows(mdp: MDP, text: str, name: str, *, number: bool = False) -> Iterator[tuple[str, dict[str, str]]]:
+def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, str]]]:
     """Return the rows of a CSV text with their places; cells are stripped, empty lines and remarks (#) skipped."""
-    needed = [*(["number"] if number else []), *score_columns(mdp)]
+    needed = [*also, *score_columns(mdp)]
     first = next((line for line in text.splitlines() if line.strip() and not line.startswith("#")), "")
     mark = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from surepath import Study
 from surepath.cli.main import app
 from surepath.cli.study import again
-from surepath.errors import ConflictError, PathError, SettingError, StorageError, StudyError, SurepathError
+from surepath.errors import ConflictError, PathError, RewardError, SettingError, StorageError, StudyError, SurepathError
 from tests.cli.shell import shell
 from tests.cli.studies import SCORE, STEPS, call, created, facts, problem
 
@@ -216,9 +216,9 @@ def test_a_forgotten_score_is_asked_for_since_it_could_never_be_added(here: Path
     created()
     call("ask", "--n", "2")
     for words in (("0.1",), ("chunk=0.1",), ("[0.1]",)):
-        assert call("tell", "1", *words, error=StudyError) == (
-            "trial 1 has no score for step model; give a score for every step, or report a trial that failed there by "
-            "`study fail 1 0.1` on the same study"
+        assert call("tell", "1", *words, error=RewardError) == (
+            "no score for step model, but a recorded trial never changes; report a trial that failed there by "
+            "`study fail` on the same study"
         )
     assert facts("show", "1")["state"] == "running"
     assert call("tell", "1", "0.1", "0.5") == "trial 1: recorded\n"
@@ -232,19 +232,18 @@ def test_a_wrong_number_among_several_cancels_none(here: Path) -> None:
     assert [facts("show", number)["state"] for number in ("1", "2")] == ["running", "running"]
 
 
-def test_a_late_result_does_not_count_and_names_both_trials(here: Path) -> None:
+def test_a_late_result_does_not_count_and_is_kept(here: Path) -> None:
     created()
     call("ask", "--n", "2")
     call("cancel", "1", "2")
     late = "came too late to count, after the lease had ended or the trial was cancelled; kept in the log"
-    assert call("tell", "1", "0.5", "0.25") == f"trial 1: {late} (trial 3 of the log)\n"
-    again = "trial 1: recorded before, nothing changed (trial 3 of the log)\n"
+    assert call("tell", "1", "0.5", "0.25") == f"trial 1: {late}\n"
+    again = "trial 1: recorded before, nothing changed\n"
     assert call("tell", "1", "0.5", "0.25") == again
     assert "trial 1's late result was kept as trial 3, recorded as [0.5, 0.25]" in call(
         "tell", "1", "0.5", "0.3", error=ConflictError
     )
     assert call("fail", "2", "0.5").endswith(f"; {late}\n")
-    assert facts("tell", "1", "0.5", "0.25")["kept_as"] == 3
     assert (facts("status")["late"], facts("status")["evidence"]) == (2, 0)
 
 
@@ -280,7 +279,7 @@ def test_errors_are_one_line_with_an_exit_code(here: Path) -> None:
         (["tell", "1", "0.5", "7"], "the score 7.0 of step 'model' lies outside the declared range [0, 1]"),
         (["tell", "1", "0.5", "0.5", "0.5"], "scores must be 2 numbers, one per step, or fewer; got 3"),
         (["tell", "1", "model=0.5"], "the scores name step 'model' but not step 'chunk'; tell every step up to"),
-        (["tell", "1", "[]"], "trial 1 has no score for steps chunk, model"),
+        (["tell", "1", "[]"], "no score for steps chunk, model, but a recorded trial never changes"),
         (["fail", "1", "0.5", "0.5"], "trial 1 has all 2 scores: that is not a failure"),
         (["enqueue", "chunk=512", "model=larg"], "step 'model' has no option 'larg' in state '512'"),
         (["exclude", "small"], "an option is written STEP=OPTION, such as model=large; 'small' has no '='"),

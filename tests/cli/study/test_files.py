@@ -53,12 +53,12 @@ def test_a_lab_cycle_by_csv_alone(here: Path) -> None:
     assert {**facts("status"), "now": 0, "running": 0} == {**before, "now": 0, "running": 0}
 
 
-def test_a_sheet_without_plans_is_pointed_out(here: Path) -> None:
+def test_a_sheet_without_plans_is_refused(here: Path) -> None:
     created("--lease", "7d")
     call("ask", "--n", "2")
     (here / "plate.csv").write_text("number,score.chunk,score.model\n1,0.5,0.5\n")
-    done = CliRunner().invoke(app, ["study", "tell", "plate.csv"])
-    assert "note: plate.csv has no plan columns (plan.chunk, plan.model), so its rows could not be" in done.stderr
+    assert "plate.csv lacks the column 'plan.chunk'" in call("tell", "plate.csv", error=StudyError)
+    assert facts("status")["states"]["running"] == 2
 
 
 def test_a_sheet_that_cannot_be_written_takes_no_trials(here: Path) -> None:
