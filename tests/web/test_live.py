@@ -17,11 +17,11 @@ from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
 from surepath.study.status import points_of
-from surepath.study.storage import Storage
-from surepath.study.telling import Result, UnknownTrialError
+from surepath.study.storage import Storage, UnknownError
+from surepath.study.telling import Result
 from surepath.web import app, live
 from surepath.web.access import Access
-from surepath.web.live import BackgroundForecast, Opened, OpenStudies, Pulse, Watcher
+from surepath.web.live import Opened, OpenStudies, Pulse, Watcher
 from surepath.web.server import listen
 from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
 
@@ -63,7 +63,7 @@ def test_what_waits_is_carried_out_together_and_an_error_is_that_of_its_request(
     assert [one if isinstance(one, Exception) else one[0] for one in (told[0], *told[2:4], *told[5:])] == [
         ["told"], ["told"], ["told"], ["repeated"], ["told"]
     ]  # fmt: skip
-    assert all(isinstance(told[i], UnknownTrialError) for i in (1, 4))
+    assert all(isinstance(told[i], UnknownError) for i in (1, 4))
     assert [len(told[i][1]) for i in (0, 2, 3, 5, 6)] == [0, 1, 0, 0, 1]
     assert at.still().status().states["complete"] == 4
 
@@ -173,24 +173,12 @@ def test_a_study_opened_from_its_snapshot_knows_its_past(tmp_path: Path) -> None
     assert points_of(again._fold) == points
 
 
-def test_the_forecast_says_how_many_trials_are_left(
-    storage: Storage, reader: Caller, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(BackgroundForecast, "_make", lambda self, still: None)  # a better one could come at any moment
-    study = new_study(storage, trials=60, sigma=1.0)
-    assert reader.get("forecast")["words"] == ""
-    new_study(storage, "new")
-    fresh = reader.get("forecast", study="new")
-    assert (fresh["trials_left"], fresh["words"]) == (None, "")
-    new_study(storage, "done", trials=60)
-    assert reader.get("forecast", study="done")["trials_left"] == 0
-    assert not study.done
-
-
 def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     made = threading.Event()
 
     class Slow:
+        trials = 60
+
         def to_dict(self) -> dict[str, float]:
             return {"trials_left": 7.0, "worst": float("inf")}
 
@@ -207,7 +195,6 @@ def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> N
     assert first["words"] == ""
     assert first["pending"]
     made.set()
-    assert background._worker is not None
     background._worker.join()
     assert background.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}
 

@@ -260,9 +260,13 @@ def _identity(file: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def unknown_study(name: str, known: list[str]) -> StudyError:
+class UnknownError(StudyError):
+    """A study or a trial that does not exist."""
+
+
+def unknown_study(name: str, known: list[str]) -> UnknownError:
     """Return the error that a study does not exist, with the names of those that do."""
-    return StudyError(f"there is no study {name!r} here" + (suggest(name, known) if known else "; there are none"))
+    return UnknownError(f"there is no study {name!r} here" + (suggest(name, known) if known else "; there are none"))
 
 
 def _duplicate(name: str) -> StudyError:

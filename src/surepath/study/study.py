@@ -28,7 +28,7 @@ from surepath.study.cases import Cases, CaseSummary, Reference, check_reference,
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
 from surepath.study.fold import Fold, affordable, checked_budget
 from surepath.study.rounds import refuse_own_plans
-from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
+from surepath.study.storage import Reading, Storage, UnknownError, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
 from surepath.study.trial import ActionRow, QueueRow, StudyRecord, Trial, TrialRow, trial_number
 
@@ -326,7 +326,7 @@ class Study(BaseStudy):
 
     def _check_same(self, log: Reading) -> None:
         if log.created() != self.record.created:
-            raise StudyError(f"the study {self.name!r} was deleted and created anew; load it again")
+            raise UnknownError(f"the study {self.name!r} was deleted and created anew; load it again")
 
     def sync(self) -> None:
         """Fold in what other workers have reported; every property does so by itself."""

@@ -18,7 +18,7 @@ from surepath.learners.base import Sizes, check_decidable, less_baseline, read_r
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.study.fold import counted_rewards
-from surepath.study.storage import Reading, Writing
+from surepath.study.storage import Reading, UnknownError, Writing
 from surepath.study.trial import SCORED, State, Trial, TrialRow, case_text, trial_number
 
 
@@ -34,10 +34,6 @@ TOLD, REPEATED, WAS_LATE = "told", "repeated", "late"
 LONGEST_NOTE = 2_000
 LONGEST_KEY = 500
 MOST_TRIES = 1_000
-
-
-class UnknownTrialError(StudyError):
-    """A trial that does not exist."""
 
 
 class Result(NamedTuple):
@@ -206,7 +202,7 @@ def name_text(what: str, value: object) -> str:
 def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...] | None = None) -> TrialRow:
     row = log.trial(number)
     if row is None:
-        raise UnknownTrialError(f"there is no trial {number}; the last one is {log.last_number()}")
+        raise UnknownError(f"there is no trial {number}; the last one is {log.last_number()}")
     if mdp is not None and path is not None and path != row.path:
         played, assigned = (plan_in_words(mdp.plan(list(arcs))) for arcs in (path, row.path))
         raise StudyError(f"trial {number} is the plan {assigned}; not {played}")

@@ -54,7 +54,7 @@ class Access:
     write_token: str | None = field(repr=False)
     generated: bool = False
     file: Path | None = None
-    _named: tuple[Token, ...] = field(default=(), repr=False)
+    named: tuple[Token, ...] = field(default=(), repr=False)
 
     def role(self, header: str | None) -> str | None:
         """Return "write", "read" or None for an Authorization header."""
@@ -63,20 +63,19 @@ class Access:
             return None
         given, now, found = token.strip().encode(), time.time(), None
         own = (Token(READ, "", self.read_token or "", None), Token(WRITE, "", self.write_token or "", None))
-        for one in (*own, *self._named):
+        for one in (*own, *self.named):
             if one.secret and hmac.compare_digest(given, one.secret.encode()):
                 found = one.role if one.until is None or now < one.until else None
         return found
 
-    def read_file(self, first: bool = False) -> None:
-        """Read the file of tokens again; one that cannot be read is logged, and the tokens stay as they were."""
-        assert self.file is not None
+    def read_file(self) -> None:
+        """Read the file of tokens again, if any; what cannot be read is logged, and the tokens stay as they were."""
+        if self.file is None:
+            return
         try:
-            self._named = read_tokens(self.file)
-            log.info("%d tokens read from %s", len(self._named), self.file)
+            self.named = read_tokens(self.file)
+            log.info("%d tokens read from %s", len(self.named), self.file)
         except SettingError as error:
-            if first:
-                raise
             log.error("the tokens stay as they were: %s", error)
 
 
@@ -152,7 +151,5 @@ def open_access(host: str, read_token: str | None, write_token: str | None, toke
         )
     if not is_loopback(host) and any(len(token) < SHORTEST for token in few):
         raise SettingError(f"{host} can be reached from other machines: a token needs {SHORTEST} characters or more")
-    access = Access(read_token, write_token, file=None if tokens is None else Path(tokens))
-    if access.file is not None:
-        access.read_file(first=True)
-    return access
+    file = None if tokens is None else Path(tokens)
+    return Access(read_token, write_token, file=file, named=() if file is None else read_tokens(file))

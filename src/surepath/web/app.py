@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
@@ -21,15 +20,15 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 
 from surepath._version import __version__
 from surepath.errors import FileError, StoppedError, StorageError, StudyError, SurepathError
-from surepath.study.storage import Storage
+from surepath.study.storage import Storage, UnknownError
 from surepath.study.tables import READ_ONLY, TransientError
-from surepath.study.telling import UnknownTrialError
 from surepath.web.access import LARGEST_IMPORT, SLOWEST, WRITE, Access
-from surepath.web.live import AWAY, BusyError, NotFound, OpenStudies, Pulse, Watchers
+from surepath.web.live import AWAY, BusyError, OpenStudies, Pulse, Watchers
 from surepath.web.metrics import Metrics
 from surepath.web.routes import READERS, reading, role, writing
 
@@ -163,13 +162,10 @@ def answer_errors(app: FastAPI) -> None:
             return answer(
                 503, "StorageError", "the storage cannot be read or written; the server's log says why", **AGAIN
             )
+        if isinstance(error, UnknownError):
+            return answer(404, "StudyError", str(error))
         conflict = isinstance(error, (StudyError, StoppedError))
         return answer(409 if conflict else 422, type(error).__name__, str(error))
-
-    @app.exception_handler(UnknownTrialError)
-    @app.exception_handler(NotFound)
-    async def missing(_: Request, error: Exception) -> JSONResponse:
-        return answer(404, "StudyError", str(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -214,27 +210,23 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                present = {name for name, _ in message["headers"]}
-                extra = [(k.encode(), v.encode()) for k, v in HEADERS.items() if k.encode() not in present]
-                message = {**message, "headers": [*message["headers"], *extra]}
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
-        headers, largest, seen, complete = dict(scope["headers"]), LARGEST_BODY, 0, False
+        given, largest, seen, complete = Headers(scope=scope), LARGEST_BODY, 0, False
         if path == "/api/import":
-            role = state.access.role(headers.get(b"authorization", b"").decode("latin-1"))
+            role = state.access.role(given.get("authorization"))
             largest = LARGEST_IMPORT if role == WRITE else LARGEST_BODY
         words = f"the body of this request may have at most {largest:,} bytes"
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > largest:
-            body = json.dumps({"error": "too-large", "message": words}).encode()
-            told = [(b"content-type", b"application/json"), (b"connection", b"close")]
-            await marked({"type": "http.response.start", "status": 413, "headers": told})
-            await marked({"type": "http.response.body", "body": body})
-            return
-        end = asyncio.get_running_loop().time() + BODY_PATIENCE + int(length) / SLOWEST
+        length = int(given.get("content-length", 0))  # the server itself refuses one that is no number
+        end = asyncio.get_running_loop().time() + BODY_PATIENCE + length / SLOWEST
 
         async def counted() -> Message:
             nonlocal seen, complete
+            if length > largest:
+                raise HTTPException(413, words, {"Connection": "close"})
             if complete:  # what comes now is the end of the connection
                 return await receive()
             try:

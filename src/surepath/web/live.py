@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, TypeVar
@@ -25,11 +25,11 @@ import numpy as np
 from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
-from surepath.errors import StoppedError, StorageError, StudyError
+from surepath.errors import StoppedError
 from surepath.study.fold import Point
-from surepath.study.forecast import forecast
+from surepath.study.forecast import Forecast, forecast
 from surepath.study.status import points_of
-from surepath.study.storage import Storage, open_storage, retrying
+from surepath.study.storage import Storage, UnknownError, open_storage, retrying
 from surepath.study.study import Study, Wanted
 from surepath.study.tables import TransientError
 from surepath.study.telling import Result
@@ -49,10 +49,6 @@ ALIVE = 15.0  # seconds between two keep-alive comments
 MOST_STREAMS = 500  # of one process
 AWAY = "The database does not answer; what was reported is safe, and this goes on when it is back."
 MOST_EVENTS_BEHIND = 64  # events a slow listener may be behind before it is cut off, to join again
-
-
-class NotFound(Exception):
-    """A study that does not exist; the message is for people."""
 
 
 class BusyError(TransientError):
@@ -96,7 +92,7 @@ class Opened:
     for trials, each with one write to the disk. An answer goes out when what it says is committed.
     """
 
-    def __init__(self, study: Study, forget: Callable[[], None]) -> None:
+    def __init__(self, study: Study, forget: Callable[[], object]) -> None:
         self.study, self._forget = study, forget
         self.forecast = BackgroundForecast(self)
         self._still: tuple[Any, Still] | None = None
@@ -139,11 +135,9 @@ class Opened:
         with self.study._lock:
             try:
                 self.study.sync()
-            except StorageError:
-                raise
-            except StudyError as error:  # deleted, or deleted and created anew
+            except UnknownError:  # deleted, or deleted and created anew
                 self._forget()
-                raise NotFound(str(error)) from None
+                raise
             fold = self.study._fold
             fold.enough()  # what it finds is kept, for the next still one too
             key = fold.change, fold.stamp
@@ -212,11 +206,12 @@ class OpenStudies:
             names = self.names()
             if len(names) != 1:
                 known = f"there are {len(names)} here ({', '.join(map(repr, names[:20]))})"
-                raise NotFound(f"name the study, as in ?study=NAME: {known}" if names else "there is no study here yet")
+                some = f"name the study, as in ?study=NAME: {known}"
+                raise UnknownError(some if names else "there is no study here yet")
             name = names[0]
         with self._lock:
             if name not in self._open:
-                self._open[name] = self._load(name)
+                self._open[name] = Opened(Study.load(self.storage, name), lambda: self._open.pop(name, None))
                 if len(self._open) > MOST_OPEN:
                     self._open.popitem(last=False)
                     gc.unfreeze()  # it may be collected; see app.Collections
@@ -225,26 +220,10 @@ class OpenStudies:
 
     def kept(self, name: str | None) -> Opened | None:
         """Return a study that is open already, without waiting for one that is being opened."""
-        found = None
-        if name is not None and self._lock.acquire(blocking=False):
-            found = self._open.get(name)
-            if found is not None:
-                self._open.move_to_end(name)
-            self._lock.release()
-        return found
-
-    def _load(self, name: str) -> Opened:
-        try:
-            study = Study.load(self.storage, name)
-        except StorageError:
-            raise
-        except StudyError as error:
-            raise NotFound(str(error)) from None
-        return Opened(study, lambda: self._forget(name))
-
-    def _forget(self, name: str) -> None:
-        with self._lock:
-            self._open.pop(name, None)
+        with suppress(KeyError):
+            self._open.move_to_end(name or "")
+            return self._open[name or ""]
+        return None
 
     def close(self) -> None:
         """Release the database's connections."""
@@ -256,38 +235,29 @@ class BackgroundForecast:
 
     def __init__(self, at: Opened) -> None:
         self.at = at
-        self._made: dict[str, Any] | None = None
-        self._of = -1  # trials when it was made
+        self._made: Forecast | None = None
         self._begun, self._asked = -PAUSE, 0.0
-        self._lock = threading.Lock()
-        self._worker: threading.Thread | None = None
+        self._lock, self._worker = threading.Lock(), threading.Thread()
 
     def get(self) -> dict[str, Any]:
         """Return the latest forecast; without words until there is one."""
         self._asked, still = time.monotonic(), self.at.still()
-        if still.done:
-            words = "Nothing is left to do: what was asked for is proven."
-            return {"trials_left": 0, "words": words, "pending": False}
         with self._lock:
-            busy = self._worker is not None and self._worker.is_alive()
-            if not busy and self._of != len(still) and time.monotonic() >= self._begun + PAUSE:
-                self._begun, busy = time.monotonic(), True
+            stale = self._made is None or self._made.trials != still.learner.episodes
+            if stale and not self._worker.is_alive() and self._asked >= self._begun + PAUSE:
+                self._begun = self._asked
                 self._worker = threading.Thread(target=self._make, args=(still,), daemon=True, name="surepath-forecast")
                 self._worker.start()
-            return {**(self._made or {"trials_left": None, "words": ""}), "pending": busy}
+            pending, words = self._worker.is_alive(), str(self._made)
+            if self._made is None:
+                return {"words": "", "pending": pending}
+            return {**plain(self._made.to_dict()), "words": f"{words[:1].upper()}{words[1:]}.", "pending": pending}
 
     def _make(self, still: Still) -> None:
         try:
-            trials = len(still)
-            found = forecast(still, ended=lambda: time.monotonic() > self._asked + PAUSE)
-            with self._lock:
-                self._made, self._of = {**plain(found.to_dict()), "words": _sentence(str(found))}, trials
+            self._made = forecast(still, ended=lambda: time.monotonic() > self._asked + PAUSE)
         except Exception as error:
             log.warning("no forecast: %s", error)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 class Watcher:
@@ -343,8 +313,6 @@ class Watcher:
                     call, away = None if call is None or call.done() else call, True
                     self.send(event("away", {"message": AWAY}))
                 await asyncio.sleep(max(READ_EVERY, 3 * (time.monotonic() - begun)))
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             log.error("watching %r: %s", self.at.study.name, error)
         finally:
@@ -359,12 +327,10 @@ class Watcher:
     def send(self, text: str | None) -> None:
         """Send an event to all listeners; None ends their streams."""
         for queue in list(self.listeners):
-            if text is not None and queue.qsize() >= MOST_EVENTS_BEHIND:
+            behind = text is not None and queue.qsize() >= MOST_EVENTS_BEHIND
+            if behind:
                 self.listeners.discard(queue)
-                text_or_end: str | None = None
-            else:
-                text_or_end = text
-            queue.put_nowait(text_or_end)
+            queue.put_nowait(None if behind else text)
 
 
 class Watchers:

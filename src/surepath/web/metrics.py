@@ -13,7 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from surepath.errors import SurepathError
 from surepath.study.status import Status
-from surepath.web.live import MOST_OPEN, NotFound, OpenStudies
+from surepath.web.live import MOST_OPEN, OpenStudies
 
 BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)  # seconds
 STREAM = "/api/changes"  # as long as its reader stays
@@ -68,7 +68,7 @@ class Metrics:
         yield states
 
     def _statuses(self) -> Iterator[Status]:
-        with suppress(SurepathError, NotFound):
+        with suppress(SurepathError):
             for name in self.studies.names()[:MOST_OPEN]:
                 yield self.studies.get(name).still().status()
 

@@ -59,17 +59,17 @@ class Problem(BaseModel):
 
 
 # What any route may answer beside its result; part of the description at /api/openapi.json.
-ANSWERS: dict[int | str, dict[str, object]] = {
-    401: {"model": Problem, "description": "No token, or a wrong one"},
-    403: {"model": Problem, "description": "The token may only read"},
-    404: {"model": Problem, "description": "No such study or trial"},
-    409: {
-        "model": Problem,
-        "description": "The study refuses: done, settled otherwise, or read-only",
-    },
-    413: {"model": Problem, "description": "The body is too large"},
-    422: {"model": Problem, "description": "The input is wrong"},
-    503: {"model": Problem, "description": "The storage is busy or unavailable"},
+ANSWERS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": said}
+    for status, said in {
+        401: "No token, or a wrong one",
+        403: "The token may only read",
+        404: "No such study or trial",
+        409: "The study refuses: done, settled otherwise, or read-only",
+        413: "The body is too large",
+        422: "The input is wrong",
+        503: "The storage is busy or unavailable",
+    }.items()
 }
 
 
@@ -457,9 +457,9 @@ def renew(at: Chosen, number: Number) -> dict[str, Any]:
 
 
 @writing.post("/trials/{number}/cancel")
-def cancel(at: Chosen, number: Number, body: Cancel | None = None) -> dict[str, Any]:
+def cancel(at: Chosen, number: Number, body: Cancel) -> dict[str, Any]:
     """Cancel a trial that was not run."""
-    at.study.cancel(number, "" if body is None else body.note)
+    at.study.cancel(number, body.note)
     return {"outcome": "cancelled"}
 
 

@@ -108,8 +108,7 @@ class Source:
         """Make the application; the file of tokens is read again. No process outlives the one that started it."""
         if multiprocessing.parent_process() is not None:
             threading.Thread(target=end_with_parent, daemon=True).start()
-        if self.access.file is not None:
-            self.access.read_file()
+        self.access.read_file()
         return create_app(self.storage, self.access)
 
 
