@@ -141,7 +141,6 @@ def test_show_says_what_a_problem_is(tmp_path: Path) -> None:
         assert part in text
     facts = call_json("show", str(file))
     assert (facts["stages"], facts["states"], facts["arcs"], facts["plans"]) == (3, 6, 9, 4)
-    assert facts["per_stage"][0] == {"stage": 0, "states": 1, "arcs": 3}
     assert facts["best"]["return"] == 22
 
 

@@ -190,14 +190,6 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
         "delta": problem.delta,
         "dependence": problem.dependence,
         "missing": problem.missing,
-        "per_stage": [
-            {
-                "stage": h,
-                "states": int(mdp.stage_node[h + 1] - mdp.stage_node[h]),
-                "arcs": int(mdp.stage_arc[h + 1] - mdp.stage_arc[h]),
-            }
-            for h in range(mdp.horizon)
-        ],
         "best": None,
     }
     if mdp.scored is not None:
@@ -308,8 +300,7 @@ def drawing(mdp: MDP) -> list[str]:
     return out
 
 
-COSTLIEST = 10  # arcs listed
-MOST_ARCS_LISTED = 10_000  # arcs that --json lists one by one
+COSTLIEST = 10  # options listed
 BELOW_ONE = (
     "A number below 1 is a bound on an average that says nothing: one trial of the option is more than it asks. It "
     "appears where the gap or epsilon is large beside sigma, or delta is large."
@@ -354,37 +345,30 @@ def asked(name: str, option: float | None, suggested: float | None) -> float:
     return value
 
 
-def costliest(answer: Summary, count: int) -> list[int]:
-    """Return the arcs with the largest local bounds, largest first; none that demand nothing."""
+def costliest(answer: Summary) -> list[dict[str, Any]]:
+    """Return the options with the largest local bounds, largest first; none that demand nothing."""
     import numpy as np
 
-    local = answer.lower.local
-    order = np.argsort(-local, kind="stable")[:count]
-    return [int(e) for e in order if local[e] > 0]
+    from surepath.model.paths import stage_of
 
-
-def arc_data(answer: Summary, arc: int) -> dict[str, Any]:
-    """Return one arc with its gaps and its share of the bound."""
-    at, mdp = answer.case, answer.case.mdp
-    node, goal = int(mdp.source[arc]), int(mdp.target[arc])
-    return {
-        "arc": arc,
-        "stage": int(mdp.stage_node.searchsorted(node, side="right")) - 1,
-        "state": mdp.state_label(node),
-        "action": mdp.action_label(arc),
-        "next_state": None if goal == mdp.n_nodes else mdp.state_label(goal),
-        "deterministic_return_gap": at.gaps.deterministic_return[arc],
-        "value_gap": at.gaps.value[arc],
-        "demand": answer.lower.local[arc],
-        "flow": answer.lower.flow[arc],
-        "in_cut": arc in set(answer.lower.cut.tolist()),
-    }
+    lower, at, mdp, cut = answer.lower, answer.case.gaps, answer.case.mdp, set(answer.lower.cut.tolist())
+    return [
+        {
+            "stage": stage_of(mdp, arc),
+            "state": mdp.state_label(int(mdp.source[arc])),
+            "action": mdp.action_label(arc),
+            "deterministic_return_gap": at.deterministic_return[arc],
+            "demand": lower.local[arc],
+            "in_cut": arc in cut,
+        }
+        for arc in np.argsort(-lower.local, kind="stable")[:COSTLIEST].tolist()
+        if lower.local[arc] > 0
+    ]
 
 
 def bound_data(answer: Summary, problem: str) -> dict[str, Any]:
     """Return the whole answer as plain values; infinite bounds become null with "infinite": true."""
-    at = answer.case
-    time = answer.time
+    at, time = answer.case, answer.time
     return {
         "problem": problem,
         "epsilon": at.epsilon,
@@ -395,32 +379,19 @@ def bound_data(answer: Summary, problem: str) -> dict[str, Any]:
         "optimal_return": at.gaps.optimal_return,
         "unique_optimum": at.gaps.unique,
         "least_gap": at.gaps.minimum,
-        "bounds": [
-            {
-                "name": row.name.strip(),
-                "kind": row.kind,
-                "applies": row.value is not None,
-                "value": row.value,
-                "infinite": row.value == float("inf"),
-                "reading": row.reading,
-            }
-            for row in answer.rows
-        ],
-        "characteristic_time": None
-        if time is None
-        else {"value": time.value, "lower": time.lower, "upper": time.upper, "gap": time.gap, "unique": time.unique},
-        "costliest_arcs": [arc_data(answer, arc) for arc in costliest(answer, COSTLIEST)],
-        "demand": answer.lower.local if at.mdp.n_arcs <= MOST_ARCS_LISTED else None,
-        "cut": answer.lower.cut if at.mdp.n_arcs <= MOST_ARCS_LISTED else None,
+        "bounds": [{**vars(row), "name": row.name.strip(), "infinite": row.value == math.inf} for row in answer.rows],
+        "characteristic_time": time
+        and {"value": time.value, "lower": time.lower, "upper": time.upper, "gap": time.gap, "unique": time.unique},
+        "costliest_arcs": costliest(answer),
+        "demand": answer.lower.local,
+        "cut": answer.lower.cut,
     }
 
 
 def trials_in_words(value: float | None) -> str:
     """Return a count of trials for people."""
-    if value is None:
-        return "-"
-    if value == float("inf"):
-        return "infinite"
+    if value is None or value == math.inf:
+        return "-" if value is None else "infinite"
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
@@ -441,24 +412,17 @@ def print_bound(answer: Summary, problem: str) -> None:
     table = Table("bound", "kind", "trials", "how to read it", title=None, expand=False)
     table.columns[0].no_wrap = table.columns[1].no_wrap = table.columns[2].no_wrap = True
     table.columns[2].justify = "right"
-    for row in answer.rows:
-        table.add_row(escape(row.name), row.kind, trials_in_words(row.value), escape(row.reading))
+    for bound in answer.rows:
+        table.add_row(escape(bound.name), bound.kind, trials_in_words(bound.value), escape(bound.reading))
     console.print(table)
-    top = costliest(answer, COSTLIEST)
-    if top:
+    if top := costliest(answer):
         listing = Table("step", "state", "option", "gap", "trials needed", "in cut", title="options that cost most")
         listing.columns[1].overflow = listing.columns[2].overflow = "fold"
         listing.columns[3].justify = listing.columns[4].justify = "right"
-        for arc in top:
-            data = arc_data(answer, arc)
-            listing.add_row(
-                str(data["stage"] + 1),
-                escape(shown(data["state"])),
-                escape(shown(data["action"])),
-                f"{data['deterministic_return_gap']:.4g}",
-                trials_in_words(data["demand"]),
-                "yes" if data["in_cut"] else "",
-            )
+        for row in top:
+            names = escape(shown(row["state"])), escape(shown(row["action"]))
+            numbers = f"{row['deterministic_return_gap']:.4g}", trials_in_words(row["demand"])
+            listing.add_row(str(row["stage"] + 1), *names, *numbers, "yes" if row["in_cut"] else "")
         console.print(listing)
     if any(0 < x < 1 for x in answer.lower.local.tolist()):
         console.print(BELOW_ONE, markup=False)
