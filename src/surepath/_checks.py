@@ -74,11 +74,6 @@ def read_numbers(value: Any, *, booleans: bool = False) -> FloatArray:
         return np.array(array, dtype=np.float64)
 
 
-def is_boolean(value: object) -> bool:
-    """Return whether this is True or False, Python's or NumPy's."""
-    return isinstance(value, (bool, np.bool_))
-
-
 def is_whole(value: object) -> bool:
     """Return whether this is an integer; NumPy counts its durations among them, Python True and False."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
@@ -103,7 +98,7 @@ def refuse_masks(value: Any, depth: int = 0, *, booleans: bool = True) -> None:
             raise NotNumbersError("values hidden by a mask", int(hidden[0]))
     elif isinstance(value, (list, tuple)) and depth < _DEPTH:
         for place, item in enumerate(value):
-            if not booleans and is_boolean(item):
+            if not booleans and isinstance(item, (bool, np.bool_)):
                 raise NotNumbersError(shortened(item), place)
             if isinstance(item, (np.ma.MaskedArray, list, tuple)):
                 try:
@@ -119,22 +114,14 @@ def _each(array: AnyArray, booleans: bool) -> FloatArray:
         item: Any = array[index]
         if isinstance(item, np.ndarray) and item.ndim == 0:
             item = item[()]
-        place = index[0] if index else None
-        if not (is_real(item) or (booleans and is_boolean(item))):
-            raise NotNumbersError(_described(item), place)
         try:
+            if not (is_real(item) or (booleans and isinstance(item, (bool, np.bool_)))):
+                raise TypeError
             out[index] = float(item)
         except (TypeError, ValueError, OverflowError) as cause:
-            raise NotNumbersError(_described(item), place) from cause
+            text = "the text " if isinstance(item, (str, bytes)) else ""
+            raise NotNumbersError(f"{text}{shortened(item)}", index[0] if index else None) from cause
     return out
-
-
-def _described(item: object) -> str:
-    if item is None:
-        return "None"
-    if isinstance(item, (str, bytes)):
-        return f"the text {shortened(item)}"
-    return shortened(item)
 
 
 def rounded_up(value: float, digits: int = 3) -> str:

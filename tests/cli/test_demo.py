@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from surepath import Challenger, Study, families
-from surepath.cli.demo import View, _what_next, kept, new_study
+from surepath.cli.demo import _what_next, kept, new_study, watched
 from surepath.cli.main import app, this_program
 from tests.kernels.compiled import compiled_only
 
@@ -99,15 +100,17 @@ def test_commands_are_printed_as_they_can_be_typed(tmp_path: Path, monkeypatch: 
 def test_the_live_view_shows_plan_gap_and_goal() -> None:
     instance = families.support_tickets()
     learner = Challenger(instance.mdp, 0.3, 0.1)
-    screen = StringIO()
-    console = Console(file=screen, force_terminal=True, width=80, color_system=None)
-    rng = np.random.default_rng(0)
-    with View(console, pause=False) as view:
+
+    def played() -> Iterator[Challenger]:
+        rng = np.random.default_rng(0)
         while not learner.stopped:
             plan = learner.ask()
             learner.tell(plan, instance.means[plan] + 0.1 * rng.standard_normal(8))
-            if learner.episodes in (1, 20) or learner.stopped:
-                view.show(learner, learner.certified_gap())
+            yield learner
+
+    screen = StringIO()
+    console = Console(file=screen, force_terminal=True, width=80, color_system=None)
+    watched(console, played(), pause=False)
     shown = screen.getvalue()
     assert "108 of 116 scores never seen, nothing proven yet" in shown  # a trial sees eight
     assert "the current plan after 20 trials" in shown

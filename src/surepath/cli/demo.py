@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -18,9 +19,6 @@ from surepath.cli.main import AsJson, app, print_json, say, this_program
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
-    from rich.live import Live
-    from rich.table import Table
-    from rich.text import Text
 
     from surepath.learners.challenger.learner import Challenger
     from surepath.model.worlds import Instance
@@ -51,19 +49,14 @@ def demo(
         return
     console = Console(highlight=False, quiet=as_json)
     console.print(_opening(instance))
-    made, gaps = new_study(instance, study), list[float]()
-    with View(console, pause=not fast) as view:
-        for learner in trials(made, instance, seed):
-            gaps.append(learner.certified_gap())
-            view.show(learner, gaps[-1])
-    others = kept()
-    cost = {**{name: figure["trials"] for name, figure in others.items()}, "challenger": len(gaps)}
-    facts = {**_facts(made.learner, instance, cost, gaps, seed), "compared_with": others}
+    made = new_study(instance, study)
+    gaps = watched(console, trials(made, instance, seed), pause=not fast)
+    facts = _facts(made.learner, instance, gaps, seed)
     facts["study"] = None if study is None else {"file": str(study), "name": made.name}
     if as_json:
         print_json(facts)
         return
-    _closing(console, facts, cost)
+    _closing(console, facts)
     _what_next(console, study)
 
 
@@ -81,50 +74,40 @@ def trials(study: Study, instance: Instance, seed: int, pause: float = 0.0) -> I
 
 def drawn_scores(instance: Instance, path: Any, rng: Any) -> Any:
     """Draw the scores of one ticket: how hard it is goes into all of them."""
-    ticket = DIFFICULTY**0.5 * rng.standard_normal()
-    return instance.means[path] + instance.sigma[path] * (
-        ticket + (1 - DIFFICULTY) ** 0.5 * rng.standard_normal(len(path))
-    )
+    ticket, own = rng.standard_normal(), rng.standard_normal(len(path))
+    return instance.means[path] + instance.sigma[path] * (DIFFICULTY**0.5 * ticket + (1 - DIFFICULTY) ** 0.5 * own)
 
 
-def _step_by_step(instance: Instance) -> list[int]:
-    """Return the plan of somebody who takes the best option of each step in turn."""
+def _facts(learner: Challenger, instance: Instance, gaps: list[float], seed: int) -> dict[str, Any]:
     import numpy as np
 
-    mdp, node, path = instance.mdp, 0, []
-    for _ in range(mdp.horizon):
-        arcs = np.arange(mdp.first[node], mdp.first[node + 1])
-        path.append(int(arcs[np.argmax(instance.gains[arcs])]))
-        node = int(mdp.target[path[-1]])
-    return path
-
-
-def _facts(
-    learner: Challenger, instance: Instance, cost: dict[str, Any], gaps: list[float], seed: int
-) -> dict[str, Any]:
     from surepath._version import __version__
     from surepath.cli.problem import summary
     from surepath.model.files import Problem
+    from surepath.model.paths import follow
 
-    about = ("Scores are simulated from a table in the package; no model was run.",)
-    problem = Problem(instance.mdp, instance, learner.epsilon, learner.delta, name="support tickets", about=about)
+    mdp, others = instance.mdp, kept()
 
     def judged(path: Any) -> dict[str, Any]:
-        steps = [{"state": state, "action": action} for state, action in instance.mdp.path_labels(path)]
+        steps = [{"state": state, "action": action} for state, action in mdp.path_labels(path)]
         return {"plan": steps, "return": instance.value_of(path), "short_of_best": instance.regret_of(path)}
 
     answer = learner.recommend()
-    regret = instance.regret_of(answer)
     return {
-        **summary(problem),
+        **summary(Problem(mdp, instance, learner.epsilon, learner.delta, name="support tickets", about=(SIMULATED,))),
         "simulated": True,
         "seed": seed,
         "version": __version__,
         "learner": learner.settings(),
-        "trials": cost,
-        "answer": {**judged(answer), "certified_gap": gaps[-1], "correct": regret <= learner.epsilon + 1e-12},
+        "trials": {**{name: figure["trials"] for name, figure in others.items()}, "challenger": len(gaps)},
+        "answer": {
+            **judged(answer),
+            "certified_gap": gaps[-1],
+            "correct": instance.regret_of(answer) <= learner.epsilon + 1e-12,
+        },
         "gap_after_each_trial": gaps,
-        "step_by_step": judged(_step_by_step(instance)),
+        "step_by_step": judged(follow(mdp, instance.gains, np.zeros(mdp.n_nodes + 1))),  # the best of each in turn
+        "compared_with": others,
     }
 
 
@@ -132,7 +115,7 @@ def _opening(instance: Instance) -> str:
     mdp = instance.mdp
     return (
         "[bold]An LLM workflow that answers support tickets[/bold]\n"
-        "[yellow]Scores are simulated from a table in the package; no model was run.[/yellow]\n"
+        f"[yellow]{SIMULATED}[/yellow]\n"
         f"{mdp.horizon} steps with 4 options each make {mdp.n_paths:,} plans. An option's score depends on the "
         f"option before it, so there are {mdp.n_arcs} scores to learn. A trial runs one plan and scores every step, "
         "with noise (sigma 0.1), half of whose variance is how hard the ticket is: its steps share that.\n"
@@ -140,13 +123,17 @@ def _opening(instance: Instance) -> str:
     )
 
 
-def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> None:
-    answer, alone, trials = facts["answer"], facts["step_by_step"], cost["challenger"]
+def _closing(console: Console, facts: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    answer, alone, cost = facts["answer"], facts["step_by_step"], facts["trials"]
     if not console.is_terminal:
         console.print("\nchosen: " + " > ".join(step["action"] for step in answer["plan"]), markup=False)
     console.print(
-        f"\n[bold]Certificate.[/bold] After {trials} trials this plan is proven within {answer['certified_gap']:.3f} "
-        f"of the best of all {facts['plans']:,}, with probability at least 0.9 whatever the true scores are."
+        f"\n[bold]Certificate.[/bold] After {cost['challenger']} trials this plan is proven within "
+        f"{answer['certified_gap']:.3f} of the best of all {facts['plans']:,}, "
+        "with probability at least 0.9 whatever the true scores are."
     )
     verdict = "[green]right[/green]" if answer["correct"] else "[red]wrong, as 1 run in 10 may be[/red]"
     short = "the best there is" if answer["short_of_best"] < 1e-9 else f"{answer['short_of_best']:.3f} below the best"
@@ -157,16 +144,23 @@ def _closing(console: Console, facts: dict[str, Any], cost: dict[str, Any]) -> N
     )
     each = cost["whole_plans"] / facts["plans"]
     rows = [
-        ("whole plans, one by one", cost["whole_plans"], f"{each:.1f} trials a plan"),
-        ("EPRL, the paper's", cost["eprl"], "bounds each score alone"),
-        ("Challenger, this run", float(trials), "bounds plan differences"),
-        ("limit, the best itself", cost["limit_of_the_best"], "any method, epsilon 0"),
-        ("limit, within 0.3", cost["limit"], "any method"),
+        ("whole plans, one by one", "whole_plans", f"{each:.1f} trials a plan"),
+        ("EPRL, the paper's", "eprl", "bounds each score alone"),
+        ("Challenger, this run", "challenger", "bounds plan differences"),
+        ("limit, the best itself", "limit_of_the_best", "any method, epsilon 0"),
+        ("limit, within 0.3", "limit", "any method"),
     ]
     console.print(
         "[bold]What this guarantee costs[/bold] (others simulated beforehand, with independent steps; log scale)"
     )
-    console.print(cost_table(rows, float(trials)))
+    table = Table("method", "trials", "", "", "", box=None, pad_edge=False)
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for name, method, remark in rows:
+        trials, style = cost[method], "bold green" if method == "challenger" else ""
+        bar = "█" * max(1, round(12 * log(max(2.0, trials)) / log(cost["whole_plans"])))
+        ratio = f"{trials / cost['challenger']:,.0f}x" if trials > cost["challenger"] else ""
+        table.add_row(Text(name, style), Text(f"{trials:,.0f}", style), ratio, Text(bar, style or "dim"), remark)
+    console.print(table)
 
 
 def _what_next(console: Console, study: Path | None) -> None:
@@ -191,71 +185,48 @@ TERMINAL_PACE = 0.035  # seconds a trial on a terminal: about four seconds in al
 TRIALS_A_LINE = 10  # trials between two plain lines
 
 
-class View:
-    """Shows a learner after each trial; a context manager."""
+def watched(console: Console, played: Iterator[Challenger], *, pause: bool) -> list[float]:
+    """Show the learner after each trial; return the certified gaps."""
+    from rich.live import Live
 
-    def __init__(self, console: Console, *, pause: bool) -> None:
-        self.console, self.pause = console, pause and console.is_terminal
-        self.first = 0.0  # the first certified gap: the full length of the bar
-        self.live: Live | None = None
+    gaps: list[float] = []
+    with Live(console=console, auto_refresh=False) if console.is_terminal else contextlib.nullcontext() as live:
+        for learner in played:
+            gaps.append(learner.certified_gap())
+            if live is not None:
+                live.update(_picture(learner, gaps), refresh=True)
+                time.sleep(TERMINAL_PACE if pause else 0.0)
+            elif learner.episodes % TRIALS_A_LINE == 0 or learner.stopped:
+                console.print(f"trial {learner.episodes:>4}: {_so_far(learner, gaps[-1])}", markup=False)
+    return gaps
 
-    def __enter__(self) -> View:
-        if self.console.is_terminal:
-            from rich.live import Live
 
-            self.live = Live(console=self.console, auto_refresh=False)
-            self.live.start()
-        return self
+def _picture(learner: Challenger, gaps: list[float]) -> Group:
+    """Return the current plan step by step, and the bar of the certified gap, full at the first one known."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
 
-    def __exit__(self, *_: object) -> None:
-        if self.live is not None:
-            self.live.stop()
-
-    def show(self, learner: Challenger, gap: float) -> None:
-        """Show the learner after a trial, with the certified gap of the current plan."""
-        if isfinite(gap) and self.first == 0.0:
-            self.first = gap
-        if self.live is not None:
-            self.live.update(self.picture(learner, gap), refresh=True)
-            time.sleep(TERMINAL_PACE if self.pause else 0.0)
-        elif learner.episodes % TRIALS_A_LINE == 0 or learner.stopped:
-            self.console.print(f"trial {learner.episodes:>4}: {_so_far(learner, gap)}", markup=False)
-
-    def picture(self, learner: Challenger, gap: float) -> Group:
-        """Return the current plan step by step, and the bar."""
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
-        mdp = learner.mdp
-        title = "the plan chosen" if learner.stopped else "the current plan"
-        table = Table(title=f"{title} after {learner.episodes} trials", title_justify="left", box=None, pad_edge=False)
-        table.add_column("step", style="dim", min_width=20)
-        table.add_column("option", style="bold green" if learner.stopped else "bold", min_width=27)
-        table.add_column("score", justify="right", min_width=6)
-        table.add_column("times tried", justify="right")
-        for step, arc in zip(mdp.step_labels or (), learner.recommend().tolist()):
-            tried = int(learner.visits[arc])
-            score = f"{learner.means[arc]:.2f}" if tried else "-"
-            table.add_row(step, Text(mdp.action_label(arc)), score, str(tried))
-        return Group(table, Text(), self.bar(learner, gap))
-
-    def bar(self, learner: Challenger, gap: float) -> Text:
-        """Return the certified gap, full length at the first one known, with a mark at epsilon."""
-        from rich.text import Text
-
-        if not isfinite(gap):
-            return Text(_so_far(learner, gap), "dim")
-        epsilon, done = learner.epsilon, gap <= learner.epsilon
-        mark, length = (round(BAR * min(1.0, size / self.first)) for size in (epsilon, gap))
-        text = Text("proven within  ")
-        for i in range(BAR):
-            if i == mark:
-                text.append("│", "bold")
-            full = i < max(1, length)
-            text.append("█" if full else "·", ("green" if done else "yellow") if full else "dim")
-        text.append(f"  {gap:.3f} of the best", "bold green" if done else "bold")
-        return text.append(f" (wanted {epsilon:g})", "dim")
+    mdp, gap, epsilon = learner.mdp, gaps[-1], learner.epsilon
+    title = "the plan chosen" if learner.stopped else "the current plan"
+    table = Table(title=f"{title} after {learner.episodes} trials", title_justify="left", box=None, pad_edge=False)
+    table.add_column("step", style="dim", min_width=20)
+    table.add_column("option", style="bold green" if learner.stopped else "bold", min_width=27)
+    table.add_column("score", justify="right", min_width=6)
+    table.add_column("times tried", justify="right")
+    for step, arc in zip(mdp.step_labels or (), learner.recommend().tolist()):
+        tried = int(learner.visits[arc])
+        table.add_row(step, Text(mdp.action_label(arc)), f"{learner.means[arc]:.2f}" if tried else "-", str(tried))
+    if not isfinite(gap):
+        return Group(table, Text(), Text(_so_far(learner, gap), "dim"))
+    mark, length = (round(BAR * min(1.0, size / next(filter(isfinite, gaps)))) for size in (epsilon, gap))
+    text = Text("proven within  ")
+    for i in range(BAR):
+        text.append("│" if i == mark else "", "bold")
+        full = i < max(1, length)
+        text.append("█" if full else "·", ("green" if gap <= epsilon else "yellow") if full else "dim")
+    text.append(f"  {gap:.3f} of the best", "bold green" if gap <= epsilon else "bold")
+    return Group(table, Text(), text.append(f" (wanted {epsilon:g})", "dim"))
 
 
 def _so_far(learner: Challenger, gap: float) -> str:
@@ -263,22 +234,6 @@ def _so_far(learner: Challenger, gap: float) -> str:
         untried = int((learner.visits == 0).sum())
         return f"{untried} of {learner.mdp.n_arcs} scores never seen, nothing proven yet"
     return f"the current plan is proven within {gap:.3f} of the best{'; that is enough' if learner.stopped else ''}"
-
-
-def cost_table(rows: list[tuple[str, float, str]], ours: float) -> Table:
-    """Return the trials by method, with a bar on a logarithmic scale and the ratio to ours."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table("method", "trials", "", "", "", box=None, pad_edge=False)
-    table.columns[1].justify = table.columns[2].justify = "right"
-    top = max(trials for _, trials, _ in rows)
-    for name, trials, remark in rows:
-        style = "bold green" if trials == ours else ""
-        bar = "█" * max(1, round(12 * log(max(2.0, trials)) / log(top)))
-        ratio = f"{trials / ours:,.0f}x" if trials > ours else ""
-        table.add_row(Text(name, style), Text(f"{trials:,.0f}", style), ratio, Text(bar, style or "dim"), remark)
-    return table
 
 
 DEMO_FILE = "surepath-demo.db"
@@ -337,6 +292,7 @@ def _serve(instance: Instance, file: Path, port: int, seed: int, pause: float, a
 COSTS_FILE = Path(__file__).with_name("demo_costs.json")
 DEMO_EPSILON, DEMO_DELTA = 0.3, 0.1
 DIFFICULTY = 0.5  # the part of a score's variance that the ticket decides
+SIMULATED = "Scores are simulated from a table in the package; no model was run."
 
 
 def kept() -> dict[str, dict[str, Any]]:

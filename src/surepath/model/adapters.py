@@ -238,10 +238,6 @@ def play(env: Any, mdp: MDP, path: ArrayLike, *, seed: int = 0, noise: int | Non
     return rewards
 
 
-def _goal(name: str | None) -> str:
-    return "the end" if name is None else repr(name)
-
-
 def _place(name: str | None) -> str:
     return "at its end" if name is None else f"in state {name!r}"
 
@@ -279,8 +275,9 @@ class _Walker:
         if first != second and trail:
             state, action = trail[-1]
             raise NotDeterministicError(
-                f"not deterministic: step {len(trail)}, state {state!r}, option {action} led to {_goal(first)} "
-                f"and then to {_goal(second)}; surepath needs a known next state for each choice"
+                f"not deterministic: step {len(trail)}, state {state!r}, option {action} led to "
+                f"{first or 'the end'!r} and then to {second or 'the end'!r}; "
+                "surepath needs a known next state for each choice"
             )
 
     def _available(self, info: dict[str, Any], name: str, stage: int) -> tuple[int, ...]:

@@ -210,13 +210,6 @@ def decoys(bad: int = 3, options: int = 3, gap: float = 0.5, tiny: float = 0.01,
     further option `gap` less in the good state, `tiny` less in a bad one. Every arc off the best path has a return gap
     of `gap` or more, while the value gaps of bad states are `tiny`: to learn what is best there is of no use.
 
-    Args:
-        bad: Number of bad states.
-        options: Options of each state of the second step.
-        gap: Least return gap.
-        tiny: Value gap between neighbouring options of a bad state.
-        sigma: Standard deviation of the Gaussian rewards.
-
     Example:
         >>> decoys(2, 2).mdp.n_paths
         6
@@ -404,13 +397,8 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
     """Build the appendix's worst case: wait in the start, enter a binary tree, stay in a leaf; all means are zero.
 
     State 0 is the start: action 0 enters the root, action 1 waits, until stage floor(H / 3) - 1 counted from 1.
-    States 1 .. S - 1 are the tree, level by level: 0 goes left, 1 right. In a leaf all actions stay.
-
-    Args:
-        states: S = 2^d: the start and a full binary tree of 2^d - 1 nodes.
-        actions: A >= 2, the actions of a leaf.
-        horizon: H >= 3 log2 S.
-        sigma: Standard deviation of the Gaussian rewards.
+    States 1 .. S - 1, S = 2^d, are the tree, level by level: 0 goes left, 1 right. In a leaf all A >= 2 actions stay.
+    H is at least 3 log2 S.
 
     Example:
         >>> minimax_hard(states=8, actions=3, horizon=9).mdp.n_paths
@@ -424,14 +412,9 @@ def minimax_hard(states: int = 4, actions: int = 2, horizon: int = 6, sigma: flo
 def minimax_tree(states: int = 4, actions: int = 2, horizon: int = 6, sigma: float = 1.0) -> Instance:
     """Build the worst case whose proof holds: enter a binary tree at stage 1, stay in a leaf; all means are zero.
 
-    State 0 is the start, with one action into the root; states 1 .. S - 1 are the tree, level by level: 0 goes left, 1
-    right. In a leaf, reached after log2 S stages, all actions stay. See `theory.worst_case_lower_bound`.
-
-    Args:
-        states: S = 2^d: the start and a full binary tree of 2^d - 1 nodes.
-        actions: A >= 2, the actions of a leaf.
-        horizon: H > log2 S.
-        sigma: Standard deviation of the Gaussian rewards.
+    State 0 is the start, with one action into the root; states 1 .. S - 1, S = 2^d, are the tree, level by level: 0
+    goes left, 1 right. In a leaf, reached after log2 S < H stages, all A >= 2 actions stay. See
+    `theory.worst_case_lower_bound`.
 
     Example:
         >>> minimax_tree(states=4, actions=3, horizon=4).mdp.n_paths

@@ -195,12 +195,11 @@ def from_steps(
     blocks = None if structure is None else _blocks(named, scores, structure)
     if blocks is not None:
         scored = set(named)
-        sigma = _noise_of_blocks(sigma, list(named), blocks)
     elif isinstance(scores, str):
         if one_of("scores", scores, (EVERY_STEP, AT_END)) == AT_END:
             if isinstance(sigma, Mapping):
                 raise SettingError('with scores="end" sigma is one number: the noise of the one score of a plan')
-            plans = _whole_plans(named, depends)
+            plans = _whole_plans(named)
             labels = tuple(_label(plan.items()) for plan in plans)
             sums = (fsum(prices.get(step, {}).get(option, 0.0) for step, option in plan.items()) for plan in plans)
             prices = {WHOLE: dict(zip(labels, sums))}
@@ -227,13 +226,15 @@ def from_steps(
     n_arcs, arcs_of = int(first[-1]), [size * len(row.options) for size, row in zip(sizes, rows)]
     limits = reward_limits(reward_range, n_arcs)
     silent = np.repeat([row.name not in scored for row in rows], arcs_of)
+    covering = list(named) if blocks is None else [list(named)[stage] for stage in blocks]
+    noise = _noise_of_steps(sigma, dict(zip(named, arcs_of)), covering)
     return MDP(
         first=first,
         target=np.concatenate(target),
         stage_node=stage_node,
         node_state=np.concatenate(node_state),
         action=np.concatenate(action),
-        sigma=_silenced(_noise_of_steps(sigma, list(named), arcs_of), silent),
+        sigma=None if noise is None else np.where(silent, 0.0, noise),  # as it is read back from a file
         reward_range=limits,
         known=np.where(silent, 0.0, np.nan) if silent.any() else None,
         state_labels=state_labels,
@@ -270,18 +271,14 @@ def _named_options(steps: Any) -> dict[str, tuple[str, ...]]:
     return named
 
 
-def _whole_plans(named: dict[str, tuple[str, ...]], depends: Depends) -> tuple[dict[str, str], ...]:
+def _whole_plans(named: dict[str, tuple[str, ...]]) -> tuple[dict[str, str], ...]:
     """List every plan."""
-    count = prod(len(options) for options in named.values())
+    count = prod(map(len, named.values()))
     if count > MOST_PLANS:
-        rows = _remembering(named, _needed_steps(list(named), depends))
-        states = [prod(len(rows[j].options) for j in row.remembers) for row in rows]
-        effects = sum(size * len(row.options) for size, row in zip(states, rows)) - sum(states[1:])
         raise ProblemError(
             f"with one score at the end every plan is tried by itself, and these steps make {count:,} plans; at most "
             f"{MOST_PLANS:,} are taken. Where a plan's score is a sum of effects of its options, say "
-            f'structure="additive": then {effects:,} effects are to be learned, in rounds of trials, the first of '
-            f"{3 * effects + 1:,}. Or score the steps one by one, or leave out options"
+            f'structure="additive"; or score the steps one by one, or leave out options'
         )
     return tuple(dict(zip(named, choice)) for choice in product(*named.values()))
 
@@ -309,18 +306,6 @@ def _blocks(named: Mapping[str, Any], scores: Any, structure: Any) -> tuple[int,
     return tuple(i for i, name in enumerate(named) if name in scored)
 
 
-def _noise_of_blocks(sigma: Any, names: list[str], blocks: tuple[int, ...]) -> Any:
-    """Return sigma as one per step, where each scored step has its own: that of the score that covers the step."""
-    if not isinstance(sigma, Mapping):
-        return sigma
-    if set(sigma) != {names[i] for i in blocks}:
-        raise SettingError(
-            f"sigma is that of a score: one number, or one for each of {', '.join(repr(names[i]) for i in blocks)}; "
-            f"not for {', '.join(map(repr, sigma))}"
-        )
-    return {name: sigma[names[next(b for b in blocks if b >= i)]] for i, name in enumerate(names)}
-
-
 def _needed_steps(names: list[str], depends: Any) -> list[set[int]]:
     """Return the earlier steps on which each step's score depends."""
     if not isinstance(depends, Mapping):
@@ -346,20 +331,28 @@ def _needed_steps(names: list[str], depends: Any) -> list[set[int]]:
     return needs
 
 
-def _noise_of_steps(sigma: Any, names: list[str], arcs_of: list[int]) -> FloatArray | None:
-    """Return the declared sigma of each arc, float [N], or None; `arcs_of` counts the arcs of each step."""
-    if sigma is None:
-        return None
-    if not isinstance(sigma, Mapping):
-        return check_sigma(sigma, sum(arcs_of))
+def _noise_of_steps(sigma: Any, arcs_of: dict[str, int], scored: list[str]) -> FloatArray | None:
+    """Return the declared sigma of each arc, float [N], or None.
+
+    Args:
+        sigma: One number, one per arc, or one for each of `scored`.
+        arcs_of: How many arcs each step has.
+        scored: The steps that have a score, each for those since the one before as well.
+    """
+    if sigma is None or not isinstance(sigma, Mapping):
+        return None if sigma is None else check_sigma(sigma, sum(arcs_of.values()))
     for name in sigma:
-        if name not in names:
-            raise SettingError(f"sigma names no step {name!r}{suggest(str(name), names)}")
-    lacking = next((name for name in names if name not in sigma), None)
+        if name not in scored:
+            raise SettingError(f"sigma is that of a score, and {name!r} has none{suggest(str(name), scored)}")
+    lacking = next((name for name in scored if name not in sigma), None)
     if lacking is not None:
-        raise SettingError(f"sigma lacks step {lacking!r}; give every step one, or one number for all")
-    own = [per_arc(f"sigma of step {name!r}", sigma[name], count) for name, count in zip(names, arcs_of)]
-    return check_sigma(np.concatenate(own), sum(arcs_of))
+        raise SettingError(f"sigma lacks step {lacking!r}; give every scored step one, or one number for all")
+    own, covering = [], iter(scored)
+    covered = next(covering)
+    for name, count in arcs_of.items():
+        own.append(per_arc(f"sigma of step {covered!r}", sigma[covered], count))
+        covered = next(covering, covered) if name == covered else covered
+    return check_sigma(np.concatenate(own), sum(arcs_of.values()))
 
 
 def _remembering(named: dict[str, tuple[str, ...]], needs: list[set[int]]) -> list[Step]:
@@ -431,8 +424,3 @@ def _ahead(rows: list[Step], i: int, size: int) -> IntArray:
         goal += stride * (np.arange(options)[None, :] if j == i else digit[j][:, None])
         stride *= len(rows[j].options)
     return goal
-
-
-def _silenced(sigma: FloatArray | None, silent: BoolArray) -> FloatArray | None:
-    """Set sigma of known scores to 0, as a problem file does, so that the same problem is read back from one."""
-    return None if sigma is None else np.where(silent, 0.0, sigma)
