@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -215,16 +216,19 @@ def test_a_database_that_is_away_is_said_within_three_seconds(own_server: Server
             try:
                 worker = threading.Thread(target=lambda: told.append(study.tell(trial, score(trial.plan))))
                 worker.start()
-                for verb in NEED_IT:
+
+                def refused(method: str, path: str) -> None:
                     begun = time.monotonic()
-                    answer = client.get(f"{site.url}/api/{verb}?study=rag", headers=TOKEN)
-                    assert (answer.status_code, answer.headers.get("retry-after")) == (503, "1"), (verb, answer.text)
+                    body: Any = {} if method == "POST" else None
+                    answer = client.request(method, f"{site.url}/{path}", headers=TOKEN, json=body)
+                    assert (answer.status_code, answer.headers.get("retry-after")) == (503, "1"), (path, answer.text)
                     assert answer.json()["message"] == AWAY
-                    assert time.monotonic() - begun < 3.3, verb
-                begun = time.monotonic()
-                assert client.post(f"{site.url}/api/ask?study=rag", headers=TOKEN, json={}).status_code == 503
-                assert client.get(f"{site.url}/ready").status_code == 503
-                assert time.monotonic() - begun < 6.0
+                    assert time.monotonic() - begun < 3.3, path
+
+                with ThreadPoolExecutor(16) as at_once:
+                    asked = [("GET", f"api/{verb}?study=rag") for verb in NEED_IT]
+                    asked += [("POST", "api/ask?study=rag"), ("GET", "ready")]
+                    list(at_once.map(refused, *zip(*asked)))
                 for path in ("/", "/static/app.js", "/health", "/metrics"):
                     assert client.get(f"{site.url}{path}", headers=TOKEN).status_code == 200, path
                 assert not told
