@@ -42,24 +42,17 @@ def money(amount: float) -> str:
 
 
 class Tally:
-    """Counts over the settled prefix of a log, and what its trials have cost; `cost` holds declared costs of arcs.
-
-    Attributes:
-        states: Trials of each settled state.
-        sources: Trials of each source.
-        refused: Trials whose rewards the learner could not take, in logs of earlier versions or changed by hand.
-        outlived: Results that came after the lease of their trial, which counted as lost by then.
-        spent: What the trials have cost.
-        unreported: Numbers of expired trials, which count in full so far.
-        told: How many trials said what they cost, what they cost together, and what was declared for them.
-    """
+    """Counts over the settled prefix of a log, and what its trials have cost; `cost` holds declared costs of arcs."""
 
     def __init__(self, cost: FloatArray | None = None) -> None:
         self._cost = cost
         self.states: dict[str, int] = dict.fromkeys(sorted(SETTLED), 0)
         self.sources: dict[str, int] = dict.fromkeys(SOURCES, 0)
-        self.refused = self.outlived = 0
-        self.spent, self.unreported, self.told = 0.0, set[int](), (0, 0.0, 0.0)
+        self.refused = 0  # trials whose rewards the learner could not take, in a log that was changed by hand
+        self.outlived = 0  # results that came after the lease of their trial, which counted as lost by then
+        self.spent = 0.0
+        self.unreported = set[int]()  # numbers of expired trials, which count in full so far
+        self.told = (0, 0.0, 0.0)  # trials that said what they cost, what that was together, and what was declared
 
     @property
     def scored(self) -> int:
@@ -175,19 +168,7 @@ class Point(NamedTuple):
 
 
 class Fold:
-    """A learner fed with the settled prefix of a log.
-
-    Attributes:
-        learner: What the prefix has made of it.
-        prefix: Number of the last trial folded in.
-        actions: Number of the last action folded in.
-        change: Last change of the log that was read.
-        stamp: The stamp of that change.
-        window: Trials after the prefix, by number.
-        digest: Hash over settings, prefix and actions, in order.
-        proof: From the moment of the stop on: the evidence that proved the answer; else None.
-        trace: What was proven on the way: after every trial at first, then after one in a hundred of those before.
-    """
+    """A learner fed with the settled prefix of a log."""
 
     def __init__(self, mdp: MDP, settings: dict[str, Any], on_failure: str, seed: str) -> None:
         self.mdp, self.settings, self.on_failure, self._seed = mdp, settings, on_failure, seed
@@ -199,19 +180,20 @@ class Fold:
 
     def _reset(self) -> None:
         self.learner = learner_of(self.settings, self.mdp)
-        self.prefix = self.actions = self.change = self.saved = 0
+        self.prefix = self.actions = 0  # numbers of the last trial and the last action that were folded in
+        self.change, self.saved = 0, 0  # the last change of the log that was read; the prefix of the last snapshot
         self.seconds = 0.0  # spent on folding since the last snapshot
         self._torn = False  # whether a step was interrupted, so that the learner may be half updated
-        self.stamp: int | None = None
+        self.stamp: int | None = None  # of that change
         self._unread = False  # whether reading was interrupted, so that the window may lack trials
         self._view: tuple[tuple[int, int], Any] | None = None
         self._tried: tuple[tuple[int, int], int, bool] = ((-1, -1), 0, False)  # what `enough` found, and at how many
-        self.window: dict[int, TrialRow] = {}
+        self.window: dict[int, TrialRow] = {}  # trials after the prefix, by number
         self._coming: list[ActionRow] = []
         self.tally = Tally(self.mdp.cost)
-        self.digest = hashlib.sha256(self._seed.encode()).hexdigest()
-        self.proof: dict[str, Any] | None = None
-        self.trace: list[Point] = []
+        self.digest = hashlib.sha256(self._seed.encode()).hexdigest()  # over settings, prefix and actions, in order
+        self.proof: dict[str, Any] | None = None  # from the moment of the stop on: the evidence that proved the answer
+        self.trace: list[Point] = []  # what was proven on the way
         self._note_proof()
 
     # Reading the log ---------------------------------------------------------------------------------------------
