@@ -1,4 +1,4 @@
-"""Pilots: plays that reach every option, estimates that are right on average, warnings that mean something."""
+"""Pilots: plays that reach every option, and estimates that are right on average."""
 
 from __future__ import annotations
 
@@ -32,13 +32,9 @@ def test_every_option_is_played_often_enough(mdp: MDP, plays: int) -> None:
     assert len(pilot_paths(mdp, plays)) <= plays * max(1, int((~mdp.is_known).sum()))
 
 
-def played(noise: float, seed: int, plays: int = 6, drift: float = 0.0, shared: float = 0.0) -> Pilot:
+def played(noise: float, seed: int) -> Pilot:
     rng = np.random.default_rng(seed)
-    trials = []
-    for i, path in enumerate(pilot_paths(STEPS, plays)):
-        both = shared * rng.normal()
-        trials.append((path, 0.1 * path + noise * rng.normal(size=2) + drift * i + both))
-    return read_pilot(STEPS, trials)
+    return read_pilot(STEPS, [(path, 0.1 * path + noise * rng.normal(size=2)) for path in pilot_paths(STEPS, 6)])
 
 
 def test_the_noise_is_estimated_and_its_interval_holds() -> None:
@@ -49,16 +45,6 @@ def test_the_noise_is_estimated_and_its_interval_holds() -> None:
         assert np.mean([one.steps[step].deviation ** 2 for one in found]) == pytest.approx(0.04, rel=0.05)
     assert all(one.sigma == SIGMA_FACTOR * max(step.high for step in one.steps) for one in found)
     assert np.mean([one.sigma is not None and one.sigma >= 0.2 for one in found]) == 1.0
-    assert np.mean([bool(one.warnings) for one in found]) <= 0.03
-
-
-def test_what_a_sigma_cannot_describe_is_reported() -> None:
-    assert any("drift: scores rise" in words for words in played(0.1, 0, drift=0.05).warnings)
-    linked = [played(0.05, seed, plays=10, shared=0.3).warnings for seed in range(10)]
-    assert np.mean([any("dependence" in word for word in words) for words in linked]) >= 0.9
-    trials = [(path, [0.0, 0.01 * (i % 3)]) for i, path in enumerate(pilot_paths(STEPS, 10))]
-    trials[7] = (trials[7][0], [0.0, 5.0])
-    assert any("heavy tails" in words for words in read_pilot(STEPS, trials).warnings)
 
 
 def test_a_pilot_by_hand_and_by_command_becomes_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -549,32 +549,21 @@ def copy(
 @study.command("delete")
 def delete(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    keep: Annotated[Path | None, typer.Option("--export", help="Write the log to this .jsonl file first.")] = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Remove a study and its log for good, after asking; --export keeps the log in a file."""
+    """Remove a study and its log for good, after asking; study export keeps the log in a file."""
     found = load(storage, name)
-    if keep is not None:
-        if keep.suffix.lower() != ".jsonl":
-            raise typer.BadParameter("--export takes a .jsonl file: only that holds all of the log")
-        refuse_existing(keep, force=False)
     trials = len(found)
-    if not yes and not _agreed(found.name, trials, keep):
-        note("nothing was deleted")
-        raise typer.Exit(1)
-    if keep is not None:
-        found.export(keep)
+    if not yes:
+        asked = f"Its log is lost (surepath study export keeps it). Delete {shown(found.name)} with"
+        typer.echo(f"{asked} {many(trials, 'trial')}? [y/N] ", nl=False, err=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            note("nothing was deleted")
+            raise typer.Exit(1)
     found.storage.delete(found.name)
-    facts = {"deleted": found.name, "trials": trials, "written": None if keep is None else str(keep)}
-    answer(as_json, facts, f"deleted {shown(found.name)}" + ("" if keep is None else f"; its log is in {shown(keep)}"))
-
-
-def _agreed(name: str, trials: int, keep: Path | None) -> bool:
-    kept = "is lost (--export FILE.jsonl keeps it)" if keep is None else f"goes to {shown(keep)}"
-    typer.echo(f"Its log {kept}. Delete {shown(name)} with {many(trials, 'trial')}? [y/N] ", nl=False, err=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    answer(as_json, {"deleted": found.name, "trials": trials}, f"deleted {shown(found.name)}")
 
 
 @app.command()

@@ -345,9 +345,8 @@ def pilot(
     facts = {"sheet": str(sheet), "empty": empty, "failed": failed, "trials": found.trials}
     facts |= {"suggested_sigma": found.sigma, "steps": [step._asdict() for step in found.steps]}
     lines = [", ".join([f"{found.trials:,} trials with scores", *left]), *map(str, found.steps)]
-    lines += [f"warning: {warning}" for warning in found.warnings]
     lines += _what_next(found, sheet, problem, about)
-    answer(as_json, {**facts, "warnings": found.warnings}, "\n".join(map(shown, lines)))
+    answer(as_json, facts, "\n".join(map(shown, lines)))
 
 
 def _run_pilot(mdp: MDP, trials: list[Trial], command: str, sheet: Path, quiet: bool) -> None:
@@ -405,8 +404,7 @@ def _what_next(found: Pilot, sheet: Path, problem: str, about: Problem) -> list[
         return [f"Too little was seen to suggest a sigma: every option needs at least two scores. {known}"]
     return [
         f"Suggestion: sigma {found.sigma:.3g}, which is {SIGMA_FACTOR:g} times the upper end of the noisiest step's "
-        "interval. It is an estimate, not a bound: declaring it is your own decision, and the certificate will say "
-        f"that you declared it. {known}",
+        f"interval: an estimate, not a bound. {known}",
         f"With this sigma, leave these trials out of the study: a sigma that was chosen from scores does not "
         f"belong to a proof that counts them.{chosen}",
         f"{create} --sigma {found.sigma:.3g}",

@@ -22,12 +22,11 @@ from surepath.model.paths import best_path
 
 SIGMA_FACTOR = 1.5  # times the upper end of the interval for a step's noise
 PILOT_CONFIDENCE = 0.95
-ALARM = 0.01  # a warning has at most this probability where there is nothing to warn of
 MOST_PILOT_PLAYS = 1_000
 
 
 class Scatter(NamedTuple):
-    """Scatter of the scores of a step or an option."""
+    """Scatter of the scores of a step, all its options pooled."""
 
     name: str
     scores: int
@@ -43,12 +42,11 @@ class Scatter(NamedTuple):
 
 
 class Pilot(NamedTuple):
-    """Estimates and warnings from a pilot."""
+    """Estimates from a pilot."""
 
     trials: int
-    steps: list[Scatter]  # of each step, all its options pooled
+    steps: list[Scatter]
     sigma: float | None  # SIGMA_FACTOR times the largest upper end over the steps; None where too little was seen
-    warnings: list[str]  # reasons not to take it: heavy tails, drift, dependence, very unequal options
 
 
 def pilot_paths(mdp: MDP, plays: int) -> IntArray:
@@ -68,37 +66,25 @@ def pilot_paths(mdp: MDP, plays: int) -> IntArray:
 
 
 def read_pilot(mdp: MDP, trials: Sequence[tuple[Any, Any]]) -> Pilot:
-    """Estimate the noise from trials, (path, rewards) each in the order they were played; rewards may be a prefix."""
-    scores: list[tuple[int, int, int, float]] = []  # stage, arc, trial, reward
-    for i, (path, rewards) in enumerate(trials):
-        arcs, seen = mdp.check_path(path), np.asarray(rewards, dtype=np.float64)
-        for h, reward in enumerate(seen.tolist()):
-            if not mdp.is_known[arcs[h]]:
-                scores.append((h, int(arcs[h]), i, reward))
+    """Estimate the noise from trials, (path, rewards) each; rewards may be a prefix."""
+    scores = [
+        (arc, float(reward))
+        for path, rewards in trials
+        for arc, reward in zip(mdp.check_path(path).tolist(), rewards)
+        if not mdp.is_known[arc]
+    ]
     if not scores:
         raise StudyError("the pilot holds no scores yet")
-    stages, arcs_, orders = np.array([score[:3] for score in scores], dtype=np.int64).T
-    values = np.array([score[3] for score in scores])
-    counts = np.bincount(arcs_, minlength=mdp.n_arcs)
-    means = np.bincount(arcs_, values, mdp.n_arcs) / np.maximum(counts, 1)
-    rest = values - means[arcs_]
+    arcs, values = np.array([arc for arc, _ in scores]), np.array([reward for _, reward in scores])
+    means = np.bincount(arcs, values, mdp.n_arcs) / np.maximum(np.bincount(arcs, minlength=mdp.n_arcs), 1)
     names = mdp.step_labels or tuple(f"step {h + 1}" for h in range(mdp.horizon))
-    steps = [_scatter(names[h], rest[stages == h], len(set(arcs_[stages == h].tolist()))) for h in range(mdp.horizon)]
-    options = [_scatter(_option(mdp, names, e), rest[arcs_ == e], 1) for e in np.flatnonzero(counts > 1).tolist()]
-    highs = [step.high for step in steps if np.isfinite(step.high)]
-    sigma = SIGMA_FACTOR * max(highs) if highs and max(highs) > 0 else None
-    scale = np.array([step.deviation for step in steps])[stages]
-    usable = (counts[arcs_] > 1) & (scale > 0)
-    shrink = np.sqrt(1 - 1 / np.maximum(counts[arcs_], 2))
-    z = np.where(usable, rest / np.where(usable, scale * shrink, 1.0), np.nan)
-    warnings = _warnings(z, stages, orders, options, steps)
-    seen_steps = [step for step in steps if step.scores]
-    return Pilot(len(trials), seen_steps, sigma, warnings)
-
-
-def _option(mdp: MDP, names: Sequence[str], arc: int) -> str:
-    """Return the name of an option with its step and its state."""
-    return f"{names[int(mdp.arcs.stage[arc])]} = {mdp.action_label(arc)} (in {mdp.state_label(int(mdp.source[arc]))})"
+    steps = []
+    for h, name in enumerate(names):
+        own = mdp.arcs.stage[arcs] == h
+        if own.any():
+            steps.append(_scatter(str(name), (values - means[arcs])[own], len(set(arcs[own].tolist()))))
+    high = max((step.high for step in steps if np.isfinite(step.high)), default=0.0)
+    return Pilot(len(trials), steps, SIGMA_FACTOR * high if high > 0 else None)
 
 
 def _scatter(name: str, rest: FloatArray, groups: int) -> Scatter:
@@ -110,41 +96,3 @@ def _scatter(name: str, rest: FloatArray, groups: int) -> Scatter:
     square = float((rest**2).sum())
     ends = square / chi2.ppf([(1 + PILOT_CONFIDENCE) / 2, (1 - PILOT_CONFIDENCE) / 2], freedom)
     return Scatter(name, len(rest), float(np.sqrt(square / freedom)), *(float(np.sqrt(end)) for end in ends))
-
-
-def _warnings(
-    z: FloatArray, stages: IntArray, orders: IntArray, options: list[Scatter], steps: list[Scatter]
-) -> list[str]:
-    """Find what a sigma cannot describe, in the standardised residuals; each test has its share of ALARM."""
-    from scipy.stats import norm, spearmanr
-
-    share, words = ALARM / 4, []
-    fine = np.isfinite(z)
-    if fine.sum() >= 8:
-        worst, limit = float(np.abs(z[fine]).max()), float(norm.isf(share / (2 * fine.sum())))
-        if worst > limit:
-            words.append(
-                f"heavy tails: one score lies {worst:.1f} standard deviations from the mean of its option, and "
-                f"Gaussian scores would hardly pass {limit:.1f}; a sigma may not describe them, a range would"
-            )
-        drift = spearmanr(orders[fine], z[fine])
-        if drift.pvalue < share:
-            words.append(
-                f"drift: scores {'rise' if drift.statistic > 0 else 'fall'} from the first trial to the last "
-                f"(rank correlation {drift.statistic:.2f}); trials must be repeats of the same thing"
-            )
-    table = np.full((int(orders.max()) + 1, int(stages.max()) + 1), np.nan)
-    table[orders[fine], stages[fine]] = z[fine]
-    both = np.isfinite(table[:, :-1]) & np.isfinite(table[:, 1:])
-    if both.sum() >= 8:
-        linked = spearmanr(table[:, :-1][both], table[:, 1:][both])
-        if linked.pvalue < share:
-            words.append(
-                f"dependence: the score of a step goes with that of the step before (rank correlation "
-                f"{linked.statistic:.2f}); a score should depend on its own step's state and option alone"
-            )
-    pooled = max((step.deviation for step in steps if np.isfinite(step.deviation)), default=np.nan)
-    loud = [option for option in options if option.low > 1.5 * pooled]
-    if loud:
-        words.append(f"unequal noise: {loud[0].name} scatters by {loud[0].deviation:.3g}, most others by {pooled:.3g}")
-    return words

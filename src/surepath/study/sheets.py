@@ -351,8 +351,7 @@ def import_rows(
         log.add_trials([row._replace(number=n, asked=now, told=now) for n, row in enumerate(rows, start=first)])
         return len(rows)
 
-    with study._lock:
-        return study._write(do)
+    return study._write(do)
 
 
 def _refuse_known(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int | None]) -> None:

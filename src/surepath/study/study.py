@@ -314,7 +314,8 @@ class Study(BaseStudy):
             self._own += 1
             return answer
 
-        return retrying(once, self.storage.patience)
+        with self._lock:
+            return retrying(once, self.storage.patience)
 
     def _read(self, do: Callable[[Reading], T]) -> T:
         def once() -> T:
@@ -467,14 +468,12 @@ class Study(BaseStudy):
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
         number = trial_number(trial)
-        with self._lock:
-            self._write(lambda log: telling.settle(log, number, "cancelled", note))
+        self._write(lambda log: telling.settle(log, number, "cancelled", note))
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends. An expired trial cannot be renewed."""
         number = trial_number(trial)
-        with self._lock:
-            return self._write(lambda log: telling.renew(log, number, self.options.lease))
+        return self._write(lambda log: telling.renew(log, number, self.options.lease))
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
         """Queue a plan of your own, {step: option} or arcs, to be assigned next: any plan is valid data."""
@@ -485,14 +484,12 @@ class Study(BaseStudy):
             if log.first_time(key, ["queued", arcs]):
                 log.add_to_queue(QueueRow(0, arcs, "queued", None, log.now()))
 
-        with self._lock:
-            self._write(do)
+        self._write(do)
 
     def tell_many(self, results: Iterable[telling.Result]) -> list[str]:
         """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
         listed = list(results)
-        with self._lock:
-            return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self._rules))
+        return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self._rules))
 
     def import_trials(
         self,
@@ -555,8 +552,7 @@ class Study(BaseStudy):
                 raise StudyError("a reference is told before the first trial and the first decision, and only once")
             log.add_action(ActionRow(1, 0, "reference", content, log.now()))
 
-        with self._lock:
-            self._write(do)
+        self._write(do)
 
     def confirm(
         self,

@@ -181,7 +181,6 @@ def test_what_is_frozen_is_shown(here: Path) -> None:
         (["tell", "1", "{oops"], "is not JSON"),
         (["tell", "plate.csv", "0.5"], "give a CSV file alone"),
         (["ask", "--n", "0"], "Invalid value for"),
-        (["delete", "--yes", "--export", "log.csv"], "only that holds all of the log"),
         (["run"], "Missing option '--command'"),
     ],
 )

@@ -99,9 +99,9 @@ def test_export_restore_and_delete(here: Path) -> None:
     assert "nothing was deleted" in call("delete", answer="n\n", code=1)
     assert "nothing was deleted" in call("delete", answer="", code=1)
     assert facts("status")["trials"] == 3
-    assert call("delete", "--export", "kept.jsonl", answer="y\n") == "deleted pipeline; its log is in kept.jsonl\n"
+    assert call("delete", answer="y\n") == "deleted pipeline\n"
     assert call("list") == "no studies here; surepath study create makes one\n"
-    call("restore", "kept.jsonl")
+    call("restore", "log.jsonl")
     assert Study.load("sqlite:///study.db").digest in digests
     assert call("delete", "--yes") == "deleted pipeline\n"
 
