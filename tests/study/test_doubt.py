@@ -69,19 +69,6 @@ def test_warnings_that_were_taken_out_are_found_out_with_the_log(tmp_path: Path)
     assert verify(mended(content), storage=study.storage).answer == "no"
 
 
-def test_a_certificate_with_warnings_is_in_doubt_and_its_warnings_cannot_be_changed() -> None:
-    study = new_study(problem=pipeline(sigma=0.03), epsilon=0.1)
-    play(study)
-    study.import_trials([(study.best_plan, [0.4, 0.2, 0.3]), (study.best_plan, [0.4, 0.7, 0.3])] * 20)
-    written = study.certificate()
-    assert "step" in written["warnings"][0]["where"]
-    assert verify(written, storage=study.storage).answer == "in doubt"
-    assert study.status().findings == tuple(found["message"] for found in written["warnings"])
-    other = written.to_dict()
-    other["warnings"][0]["where"] += " 7"
-    assert verify(mended(other), storage=study.storage).answer == "no"
-
-
 def test_noisy_scores_declared_exact_prove_nothing_without_doubt(caplog: pytest.LogCaptureFixture) -> None:
     rng = np.random.default_rng(0)
     study = Study.create(pipeline(sigma=0.0), storage="memory", epsilon=0.1, delta=0.1)

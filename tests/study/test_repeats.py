@@ -164,31 +164,3 @@ def test_a_spoilt_snapshot_changes_nothing(kind: str, monkeypatch: pytest.Monkey
     assert other.learner.sums.tolist() == study.learner.sums.tolist()
     assert other._fold.choose(2).tolist() == study._fold.choose(2).tolist()
     assert other._fold.tally.states == study._fold.tally.states
-
-
-def test_threads_share_a_study() -> None:
-    import threading
-
-    study = new_study(Storage("memory"), ENDLESS, epsilon=0.001)
-    errors: list[BaseException] = []
-    numbers: list[int] = []
-
-    def work() -> None:
-        try:
-            for _ in range(15):
-                trial = study.ask()
-                numbers.append(trial.number)
-                study.tell(trial, rewards_of(trial))
-                assert study.certified_gap > 0
-                assert study.best_plan
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(120)
-    assert errors == []
-    assert sorted(numbers) == list(range(1, 61))
-    assert study.learner.visits.sum() == 180

@@ -19,7 +19,7 @@ from surepath.study.performing import Outcome, Performed
 from surepath.study.runner import Runner
 from surepath.study.storage import Storage
 from tests.study.conftest import Clock
-from tests.study.worlds import BEST, NEVER, bounded, new_study, rows, scores, states
+from tests.study.worlds import BEST, NEVER, bounded, new_study, scores, states
 
 
 @pytest.mark.parametrize(("on_failure", "limit"), [("leave-out", 10), ("worst", 50)])
@@ -197,22 +197,6 @@ def test_an_interrupt_between_asking_and_hearing_loses_nothing(monkeypatch: pyte
     with pytest.raises(KeyboardInterrupt):
         study.optimize(scores)
     assert states(study) == {"cancelled": 1}
-
-
-def test_an_interrupt_in_the_middle_of_a_fold_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = new_study(epsilon=NEVER)
-    study.optimize(scores, n_trials=3)
-    learner, tell = study._fold.learner, study._fold.learner.tell
-
-    def cut(*args: Any, **more: Any) -> None:
-        tell(*args, **more)
-        raise KeyboardInterrupt  # told, but not yet counted as told
-
-    monkeypatch.setattr(learner, "tell", cut)
-    with pytest.raises(KeyboardInterrupt):
-        study.optimize(scores)
-    assert study.learner.episodes == sum(row.state == "complete" for row in rows(study))
-    assert study.digest == Study.load(study.storage, study.name).digest
 
 
 def test_an_error_in_one_thread_lets_the_others_finish() -> None:

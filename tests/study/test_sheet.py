@@ -76,16 +76,6 @@ def test_a_wrong_row_is_named_and_nothing_is_taken(rows: str, words: str) -> Non
     assert set(states(study)) == {"running"}
 
 
-def test_every_storage_takes_all_of_a_sheet_or_nothing(opening: Callable[[], Storage]) -> None:
-    study, text = asked(4, storage=opening())
-    wrong = text.replace(",,", ",0.5,0.5").replace("4,large", "9,large")
-    with pytest.raises(StudyError, match="line 5: there is no trial 9"):
-        tell(study, wrong)
-    assert states(Study.load(opening())) == ["running"] * 4
-    tell(study, text.replace(",,", ",0.5,0.5"))
-    assert states(Study.load(opening())) == ["complete"] * 4
-
-
 @pytest.mark.parametrize(
     ("head", "words"),
     [

@@ -230,17 +230,6 @@ def test_a_rule_of_ones_own_is_refused_by_a_study() -> None:
         new(learner={"name": "challenger", "sampling": widest})
 
 
-def test_a_late_result_replaces_the_full_price_of_its_expired_trial() -> None:
-    tally = Tally(np.array([1.0, 10.0]))
-    tally.count(TrialRow(1, "expired", (0, 1), "asked"))
-    assert tally.spent == 11.0
-    tally.count(TrialRow(2, "partial", (0, 1), "late", 1, (0.5,)))
-    assert (tally.spent, tally.unreported) == (11.0, set())
-    tally.count(TrialRow(3, "expired", (0, 1), "asked"))
-    tally.count(TrialRow(4, "failed", (0, 1), "late", 3))
-    assert tally.spent == 12.0
-
-
 def test_running_trials_count_in_full_against_a_budget() -> None:
     study = new(MDP.from_steps(STEPS, sigma=0.1, costs={"model": 1.0}))
     assert len(study.ask(2, budget=3.5)) == 2

@@ -15,7 +15,6 @@ from surepath.errors import ConflictError, StorageError, StudyError
 from surepath.study.storage import Storage
 from surepath.study.tables import PENDING_WRITE, build_tables, check_schema, open_engine, read_url, version
 from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, State, StudyRecord, TrialRow
-from tests.study.conftest import Clock
 
 RECORD = StudyRecord("one", "{}", "hash", "{}", "{}", 1_700_000_000.123456, "0.1")
 Opening = Callable[[], Storage]
@@ -242,22 +241,6 @@ class TestContract:
         with storage.reading("one") as log:
             assert [row.number for row in log.trials(1, 9)] == [1, 2]
 
-    def test_many_writers_lose_nothing(self, storage: Storage, opening: Opening) -> None:
-        def work() -> None:
-            place = opening()
-            for _ in range(10):
-                with place.writing("one") as log:
-                    log.add_trials([trial(log.last_number() + 1)])
-
-        threads = [threading.Thread(target=work) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        with storage.reading("one") as log:
-            assert [row.number for row in log.trials(1, 99)] == list(range(1, 61))
-            assert log.last_change() == 60
-
     def test_studies_are_apart_and_can_be_deleted(self, storage: Storage, opening: Opening) -> None:
         storage.create(StudyRecord("two", "{}", "hash", "{}", "{}", 2.0, "0.1"))
         for name in ("one", "two"):
@@ -278,13 +261,6 @@ class TestContract:
             assert log.created() == 3.0
         with storage.reading("two") as log:
             assert log.last_number() == 1
-
-    def test_the_clock_is_the_storages(self, storage: Storage, opening: Opening, clock: Clock) -> None:
-        clock.time = 5.5
-        with storage.reading("one") as log:
-            assert log.now() == 5.5
-        with opening().writing("one") as written:
-            assert written.now() == 5.5
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])

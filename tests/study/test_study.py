@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 from contextlib import closing
@@ -19,19 +18,10 @@ from surepath.study.status import gap_history
 from surepath.study.storage import Storage
 from surepath.study.telling import Result
 from surepath.verify.file import content_hash, statement
+from tests.study.conftest import Clock
 
 STEPS = {"chunk": ["256", "512"], "model": ["small", "large"]}
 SCORES = {"256": 0.1, "512": 0.6, "small": 0.2, "large": 0.9}
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.time = 1_000.0
-
-    def __call__(self) -> float:
-        return self.time
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -73,18 +63,6 @@ def test_a_study_finds_the_best_plan(place: Any) -> None:
         study.ask()
 
 
-def test_another_object_and_a_replay_see_the_same(place: Any) -> None:
-    study = new(place[0], declared=1.0)
-    play(study, limit=7)
-    study.ask(2)
-    other = Study.load(place[0], study.name)
-    assert not other.done
-    assert other.learner.active.tolist() == study.learner.active.tolist()
-    assert other.best_path.tolist() == study.best_path.tolist()
-    assert other._fold.digest == study._fold.digest
-    assert other._fold.choose(3).tolist() == study._fold.choose(3).tolist()
-
-
 def test_results_enter_in_the_order_asked(place: Any) -> None:
     study = new(place[0])
     first, second, third = study.ask(3)
@@ -106,17 +84,6 @@ def test_the_same_result_twice_changes_nothing_and_another_is_refused(place: Any
     assert study.learner.episodes == 1
     with pytest.raises(StudyError, match="there is no trial 9; the last one is 1"):
         study.tell(9, [1.0, 1.0])
-
-
-@pytest.mark.parametrize(
-    "rewards", [[np.nan, 1.0], ["a", 1.0], [1.0, 1.0, 1.0], {"chunk": 1.0, "mode": 1.0}, [1e200, 0.0]]
-)
-def test_what_is_no_result_changes_nothing(place: Any, rewards: Any) -> None:
-    study = new(place[0])
-    trial = study.ask()
-    with pytest.raises(RewardError):
-        study.tell(trial, rewards)
-    assert study.tell(trial, [0.0, 0.0]) == "told"
 
 
 def test_a_lease_that_ends_hands_the_plan_out_again(place: Any) -> None:
@@ -278,11 +245,6 @@ def test_studies_have_names(place: Any) -> None:
         Study.load(place[0])
     place[0].delete("two")
     assert Study.load(place[0]).name == "one"
-
-
-def test_the_bound_is_frozen(place: Any) -> None:
-    study = new(place[0])
-    assert json.loads(study.record.settings) == study.learner.settings()
 
 
 def test_a_study_of_610_trials_takes_less_than_a_megabyte(tmp_path: Path) -> None:
