@@ -108,12 +108,7 @@ class Machine(RuleBasedStateMachine):
             assert not self.is_excluded(path)
 
     @precondition(lambda self: self.rows)
-    @rule(
-        who=st.integers(0, 1),
-        pick=st.integers(0, 10**6),
-        rewards=st.lists(REWARD, max_size=3),
-        failed=st.booleans(),
-    )
+    @rule(who=st.integers(0, 1), pick=st.integers(0, 10**6), rewards=st.lists(REWARD, max_size=3), failed=st.booleans())
     def report(self, who: int, pick: int, rewards: list[float], failed: bool) -> None:
         """Tell a result of any length, or a failure: in time, late, twice, or another one than before."""
         study, row = self.studies[who], self.rows[pick % len(self.rows)]

@@ -31,15 +31,7 @@ from surepath.cli.main import (
     say,
     set_interrupt_text,
 )
-from surepath.cli.problem import (
-    Delta,
-    Dependence,
-    Epsilon,
-    Sigma,
-    learner_settings,
-    open_noisy,
-    open_problem,
-)
+from surepath.cli.problem import Delta, Dependence, Epsilon, Sigma, learner_settings, open_noisy, open_problem
 
 if TYPE_CHECKING:
     from surepath.study.runner import Runner
@@ -166,10 +158,7 @@ def create(
     sigma: Sigma = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            help="Setting of the learner; sigma=unknown for Gaussian noise of one size.",
-        ),
+        typer.Option("--set", help="Setting of the learner; sigma=unknown for Gaussian noise of one size."),
     ] = None,
     lease: Annotated[
         str, typer.Option(help="How long a trial may stay unreported before its plan is assigned again: 10min, 7d.")

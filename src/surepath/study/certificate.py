@@ -150,10 +150,7 @@ def write_certificate(study: Study) -> Certificate:
         "delta": float(study.delta),
         "assumptions": [],
         "warnings": [{**found.__dict__, "advice": ADVICE[found.kind]} for found in findings],
-        "trials": {
-            "number": claim.prefix,
-            **{name: claim.tally[name] for name in ("states", "sources", "refused")},
-        },
+        "trials": {"number": claim.prefix, **{name: claim.tally[name] for name in ("states", "sources", "refused")}},
         "actions": [_plain(row)._asdict() for row in actions],
         "log": {"trials": claim.prefix, "actions": claim.actions, "digest": claim.digest},
         "proof": claim.proof,

@@ -25,15 +25,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from surepath._checks import IntArray, suggest, whole
 from surepath._text import many, shown
-from surepath.errors import (
-    BudgetError,
-    ProblemError,
-    RewardError,
-    SettingError,
-    StoppedError,
-    StudyError,
-    WaitingError,
-)
+from surepath.errors import BudgetError, ProblemError, RewardError, SettingError, StoppedError, StudyError, WaitingError
 from surepath.learners.runs import BUDGET_AND_ZERO
 from surepath.model.mdp import MDP
 from surepath.study.creation import seconds

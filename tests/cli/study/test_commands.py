@@ -146,8 +146,7 @@ def test_creating_twice(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "way"),
-    [("epsilon=3", "epsilon 3"), ("delta=0.5", "delta 0.5"), ("sigma=2", "sigma 2")],
+    ("pair", "way"), [("epsilon=3", "epsilon 3"), ("delta=0.5", "delta 0.5"), ("sigma=2", "sigma 2")]
 )
 def test_a_setting_that_has_an_option_of_its_own_is_not_passed_over(here: Path, pair: str, way: str) -> None:
     problem(here)
