@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from surepath.study.runner import Runner
     from surepath.study.study import Study
     from surepath.study.trial import TrialRow
-    from surepath.verify.verify import Verdict
 
 study = typer.Typer(
     help="Studies: run real trials, keep every result, prove the best plan.",
@@ -582,26 +581,19 @@ def verify(
     if as_json:
         print_json({"certificate": str(certificate), **verdict.to_dict()})
     else:
-        say(f"{verdict.answer}: {_headline(verdict)}")
+        doubt = shown(verdict.differences[0]) if verdict.answer == "in doubt" else ""
+        said = {"yes": "the certificate holds", "no": "the certificate does not hold"}
+        say(f"{verdict.answer}: {said.get(verdict.answer, f'the arithmetic holds, but {doubt}')}")
         if verdict.holds or verdict.answer == "in doubt":
             content = read(certificate)
             for line in (content["statement"], *(f"assuming: {line}" for line in content["assumptions"])):
                 say(shown(line))
             for advice in dict.fromkeys(found["advice"] for found in content["warnings"]):
                 say(f"what to do: {shown(advice)}")
-        said = verdict.differences[1:] if verdict.answer == "in doubt" else verdict.differences
-        for line in (*said, *verdict.notes):
+        for line in (*(verdict.differences[1:] if doubt else verdict.differences), *verdict.notes):
             say(f"- {shown(line)}")
     if not verdict.holds:
         raise typer.Exit(1)
-
-
-def _headline(verdict: Verdict) -> str:
-    return {
-        "in doubt": f"the arithmetic holds, but {shown(verdict.differences[0]) if verdict.differences else ''}",
-        "yes": "the certificate holds",
-        "no": "the certificate does not hold",
-    }[verdict.answer]
 
 
 @app.command()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 SHORT_LEASE = 3600.0
 Baseline = Annotated[
-    str | None, typer.Option(help="What each score counts less: one number, or one per score, commas between.")
+    list[float] | None, typer.Option(help="What each score counts less: once, or once for every score.")
 ]
 Cost = Annotated[float | None, typer.Option(min=0, help="What the trial really cost.")]
 
@@ -72,19 +72,19 @@ def ask(
     try:
         limit: dict[str, Any] = {} if budget is None else {"budget": budget}
         trials = found.ask(n, worker=worker, **limit)
-    except BudgetError as error:
-        note(str(error))
-        if as_json:
-            print_json({"trials": [], "done": False, "budget_spent": True, "spent": found.spent})
-        raise typer.Exit(1) from None
-    except StoppedError:
+    except (BudgetError, StoppedError) as error:
+        facts = {"trials": [], "done": isinstance(error, StoppedError)}
         options = again(found, storage)
-        note(
-            f"{shown(found.name)} is done: surepath study status{options} says its answer, "
-            f"surepath study tighten{options} EPSILON goes on"
-        )
+        if facts["done"]:
+            note(
+                f"{shown(found.name)} is done: surepath study status{options} says its answer, "
+                f"surepath study tighten{options} EPSILON goes on"
+            )
+        else:
+            facts |= {"budget_spent": True, "spent": found.spent}
+            note(str(error))
         if as_json:
-            print_json({"trials": [], "done": True})
+            print_json(facts)
         raise typer.Exit(1) from None
     if sheet is not None:
         _write_sheet(found, trials, sheet, wells)
@@ -121,6 +121,10 @@ def _write_sheet(found: Study, trials: list[Any], sheet: Path, wells: bool) -> N
         )
 
 
+def _less(baseline: list[float] | None) -> Any:
+    return baseline[0] if baseline and len(baseline) == 1 else baseline or None
+
+
 ANSWERS = {
     "told": "recorded",
     "repeated": "recorded before, nothing changed",
@@ -144,23 +148,12 @@ def tell(
     if what.isascii() and what.isdigit():
         if not values:
             raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
-        told = {"cost": cost, "baseline": _numbers(baseline)}
+        told = {"cost": cost, "baseline": _less(baseline)}
         _one(load(storage, name), storage, int(what), scores(values), told, as_json)
         return
     if values or cost is not None or baseline is not None:
         raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
     _sheet(load(storage, name), storage, Path(what), as_json)
-
-
-def _numbers(text: str | None) -> Any:
-    """Read a baseline: None, a number, or several with commas between."""
-    from surepath._checks import shortened
-
-    try:
-        found = [float(part) for part in (text or "").split(",") if part.strip()]
-    except ValueError:
-        raise typer.BadParameter(f"--baseline takes numbers with commas between, not {shortened(text)}") from None
-    return found[0] if len(found) == 1 else found or None
 
 
 def _one(found: Study, storage: str, number: int, scores: Any, told: dict[str, Any], as_json: bool) -> None:
@@ -215,7 +208,7 @@ def fail(
 ) -> None:
     """Report that a trial failed at the step after the given scores."""
     found = load(storage, name)
-    outcome = found.fail(number, scores(values or []), reason, cost=cost, baseline=_numbers(baseline))
+    outcome = found.fail(number, scores(values or []), reason, cost=cost, baseline=_less(baseline))
     kept = "" if not values else f", its first {len(values)} scores are kept"
     kept = ", its first score is kept" if values and len(values) == 1 else kept
     said = f"failed{kept}" + (f"; {ANSWERS['late']}" if outcome == "late" else "")

@@ -40,12 +40,6 @@ def gap_in_words(gap: float, epsilon: float) -> str:
     return f"proven gap {rounded_up(gap)}, wanted {epsilon:.3g}" if math.isfinite(gap) else "nothing proven yet"
 
 
-def one_line(text: str) -> str:
-    """Cut a text to the width of the terminal: a longer one would go on in lines that cannot be written over."""
-    most = shutil.get_terminal_size().columns - 1
-    return text if len(text) <= most else text[: max(most - 1, 0)] + "…"
-
-
 class Progress:
     """The line itself; with show=None only where standard error is a terminal."""
 
@@ -78,8 +72,10 @@ class Progress:
             self._used = False
 
     def _write(self, end: str) -> None:
-        text = status_line(self._study.status(), self._budget)
-        sys.stderr.write(f"\r{text if end else one_line(text)}\x1b[K{end}")
+        text, most = status_line(self._study.status(), self._budget), shutil.get_terminal_size().columns - 1
+        if not end and len(text) > most:  # a longer one would go on in lines that cannot be written over
+            text = text[: max(most - 1, 0)] + "…"
+        sys.stderr.write(f"\r{text}\x1b[K{end}")
         sys.stderr.flush()
 
 

@@ -49,7 +49,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from surepath._checks import shortened, suggest
-from surepath.errors import ConflictError, SettingError, StorageError, StudyError
+from surepath.errors import ConflictError, StorageError, StudyError
 from surepath.study import tables as sql
 from surepath.study.tables import TransientError
 from surepath.study.trial import SOURCES, STATES, ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
@@ -534,12 +534,7 @@ def as_values(row: TrialRow | ActionRow | QueueRow) -> dict[str, Any]:
 
 def open_storage(storage: Any) -> Storage:
     """Return the storage that a URL names; a Storage is returned as it is."""
-    if isinstance(storage, Storage):
-        return storage
-    if not isinstance(storage, str) or not storage:
-        given = type(storage).__name__ if storage else "nothing"
-        raise SettingError(f'storage must be a URL such as "sqlite:///study.db", not {given}')
-    return Storage(storage)
+    return storage if isinstance(storage, Storage) else Storage(storage)
 
 
 T = TypeVar("T")

@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError
 from surepath._checks import shortened
 from surepath._optional import need
 from surepath._text import hidden, is_open
-from surepath.errors import StorageError
+from surepath.errors import SettingError, StorageError
 from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, TrialRow
 
 metadata = sa.MetaData()
@@ -247,6 +247,9 @@ _ALMOST_URL = re.compile(
 
 def read_url(text: str) -> URL:
     """Read a storage URL; a plain file name is a SQLite file."""
+    if not isinstance(text, str) or not text:
+        given = type(text).__name__ if text else "nothing"
+        raise SettingError(f'storage must be a URL such as "sqlite:///study.db", not {given}')
     if text in MEMORY:
         return URL.create("sqlite")
     if "://" not in text and not _ALMOST_URL.match(text):
@@ -384,6 +387,16 @@ class TransientError(StorageError):
     """
 
 
+FAULTS = {  # what SQLite says, and what we say of it
+    "not a database|malformed": "is not a SQLite database, or it is damaged ({})",
+    "readonly|read-only": f"cannot be written: {READ_ONLY}",
+    "disk is full|no space left|disk i/o error": (
+        "cannot be written: the disk is full or fails ({}); nothing was half-written"
+    ),
+    "unable to open": "cannot be opened: no permission, or it is a folder",
+}
+
+
 def storage_error(error: Exception, url: URL, known: bool = False) -> StorageError:
     """Turn a database error into one of ours, without the secrets of the address.
 
@@ -397,14 +410,9 @@ def storage_error(error: Exception, url: URL, known: bool = False) -> StorageErr
     for secret in (url.password, *(str(value) for name, value in url.query.items() if not is_open(name, str(value)))):
         if secret and (secret in said or any(part in secret for part in quoted)):
             cause = WITHHELD
-    if "not a database" in low or "malformed" in low:
-        return StorageError(f"{place} is not a SQLite database, or it is damaged ({cause})")
-    if "readonly" in low or "read-only" in low:
-        return StorageError(f"{place} cannot be written: {READ_ONLY}")
-    if "disk is full" in low or "no space left" in low or "disk i/o error" in low:
-        return StorageError(f"{place} cannot be written: the disk is full or fails ({cause}); nothing was half-written")
-    if "unable to open" in low:
-        return StorageError(f"{place} cannot be opened: no permission, or it is a folder")
+    for words, message in FAULTS.items():
+        if re.search(words, low):
+            return StorageError(f"{place} {message.format(cause)}")
     if "locked" in low or "busy" in low:
         return TransientError(f"{place} is locked by another writer for too long")
     if getattr(error, "connection_invalidated", False) or _passing(origin, low, known):
@@ -415,21 +423,14 @@ def storage_error(error: Exception, url: URL, known: bool = False) -> StorageErr
 # PostgreSQL's classes of errors: connection lost, shutdown or start, a statement that took too long, deadlock and the
 # like, too many connections, a lock not to be had in time, a transaction that hung.
 PASSING_STATES = ("08", "57P", "57014", "40", "53300", "55P03", "25P03")
-PASSING_WORDS = (
-    "connection",
-    "server closed",
-    "terminating",
-    "shutting down",
-    "starting up",
-    "recovery mode",
-    "consuming input",
-    "could not receive",
-    "could not send",
+PASSING_WORDS = re.compile(
+    "connection|server closed|terminating|shutting down|starting up|recovery mode|consuming input|could not receive"
+    "|could not send"
 )
-NOT_PASSING = (  # no waiting helps
-    "authentication", "does not exist", "unrecognized configuration", "no password", "pg_hba", "ssl", "certificate",
-    "name or service not known",
-)  # fmt: skip
+NOT_PASSING = re.compile(  # no waiting helps
+    "authentication|does not exist|unrecognized configuration|no password|pg_hba|ssl|certificate"
+    "|name or service not known"
+)
 NO_SOCKET = "no such file or directory"
 
 
@@ -439,8 +440,8 @@ def _passing(origin: Exception, text: str, known: bool) -> bool:
         return str(state).startswith(PASSING_STATES)
     kinds = {kind.__name__ for kind in type(origin).__mro__}
     whole = str(origin).lower()
-    if not kinds & {"OperationalError", "InterfaceError"} or any(word in whole for word in NOT_PASSING):
+    if not kinds & {"OperationalError", "InterfaceError"} or NOT_PASSING.search(whole):
         return False
     if NO_SOCKET in whole:
         return known
-    return any(word in text for word in PASSING_WORDS)
+    return PASSING_WORDS.search(text) is not None
