@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from surepath import MDP, Study
 from surepath.cli.main import app
-from surepath.errors import SettingError, StudyError
+from surepath.errors import SettingError, StorageError, StudyError
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from tests.experiments.specs import small
@@ -58,7 +58,7 @@ def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
     assert "runs are stored; play the others with" in CliRunner().invoke(app, report).stdout
 
 
-# surepath plot: a picture for a study, a certificate, a problem, an experiment; and what is refused, in words ---------
+# surepath plot: a picture for a study, a problem, an experiment; and what is refused, in words ---------
 
 pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
@@ -81,10 +81,9 @@ def place(tmp_path_factory: Any) -> Path:
 CASES = {
     "gap of a study": ["gap", "study.db", "one"],
     "graph of a study": ["graph", "sqlite:///study.db", "two"],
-    "graph of a certificate": ["graph", "certificate.json"],
     "graph of a problem": ["graph", "problem.json"],
     "graph of an instance": ["graph", "chain-v1/n3k2/seed7"],
-    "intervals": ["intervals", "certificate.json"],
+    "intervals": ["intervals", "study.db", "two"],
     "challengers": ["challengers", "study.db", "one", "--most", "2"],
     "stopping": ["stopping", "results"],
     "cost": ["cost", "results", "--learner", "BPIUCRL"],
@@ -120,7 +119,7 @@ def test_the_gap_of_a_study_is_written_trial_by_trial(place: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
-        (["gap", "certificate.json"], SettingError, "this picture needs the trials themselves"),
+        (["gap", "certificate.json"], StorageError, "certificate.json is not a SQLite database"),
         (["gap", "study.db"], StudyError, "name the study"),
         (["gap", "study.db", "one", "-o", "a.gif"], SettingError, "a picture ends in .png, .svg, .pdf"),
         (["cost", "nowhere"], SettingError, "nowhere holds no experiment"),

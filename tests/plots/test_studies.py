@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from surepath import EPRL, MDP, Challenger, families, plots
-from surepath.errors import CertificateError, ProblemError, SettingError
+from surepath.errors import ProblemError, SettingError
 from surepath.experiments.drawing import OTHER, OUT, PLAN, picture_bytes
-from surepath.plots import draw_graph, graph_layout, save
+from surepath.plots import draw_graph, save
 from tests.plots.worlds import GOOD, STEPS, told_study
 
 # Pictures of a study: every number in them is one that the learner, the log or the certificate has --------------------
@@ -80,50 +80,26 @@ def test_challengers_are_those_of_the_learner() -> None:
     assert sorted(text.get_text() for text in axis.texts) == sorted(one.options for one in data.rivals)
 
 
-def test_a_certificate_shows_what_the_study_knew() -> None:
-    study = told_study(200, epsilon=0.2)
-    assert study.done
-    certificate = study.certificate()
-    seen, told = plots.known(certificate), plots.known(study)
-    np.testing.assert_array_equal(seen.visits, certificate["evidence"]["visits"])
-    np.testing.assert_array_equal(seen.visits, told.visits)
-    np.testing.assert_allclose(seen.means, told.means, rtol=1e-12)
-    np.testing.assert_array_equal(seen.path, told.path)
-    assert (seen.gap, seen.epsilon, seen.delta) == (certificate.certified_gap, 0.2, 0.1)
-    assert (seen.active | ~told.active).all()
-
-
 def test_what_a_source_lacks_is_said_in_words() -> None:
     study = told_study(5)
-    with pytest.raises(SettingError, match="a learner or a certificate knows one moment only"):
+    with pytest.raises(SettingError, match="a Challenger knows one moment only"):
         plots.gap_data(study.learner)
-    with pytest.raises(SettingError, match="a certificate names no challengers; take the study"):
-        plots.challengers_data(study.certificate())
     with pytest.raises(SettingError, match=re.escape("EPRL bounds each option by itself and has no challengers")):
         plots.challengers_data(EPRL(study.mdp, 0.5, 0.1, 0.1))
     with pytest.raises(SettingError, match="has no settled trial yet"):
         plots.gap_data(told_study(0))
-    with pytest.raises(SettingError, match="a picture is made of a study, a learner or a certificate, not of int"):
-        plots.known(3)
-    with pytest.raises(CertificateError, match='it lacks "kind"'):
-        plots.known({"a": 1})
-    content: dict[str, Any] = {**study.certificate().to_dict(), "path": [0]}
-    with pytest.raises(CertificateError, match="the certificate cannot be read"):
-        plots.known(content)
+    with pytest.raises(SettingError, match="a picture is made of a study or a learner, not of Certificate"):
+        plots.intervals_data(study.certificate())
 
 
-# The picture of a graph: positions are plain numbers, drawings are complete, bad requests are refused -----------------
+# The picture of a graph: every option has its name, every step its place, bad requests are refused --------------------
 
 
-def test_visits_and_ruled_out_arcs_are_shown() -> None:
-    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, depends="none", sigma=1.0)
-    visits, active = np.array([8, 2, 4, 6]), np.array([True, False, True, True])
-    layout = graph_layout(mdp, [0, 3], visits, active)
-    assert layout.share.tolist() == [1.0, 0.25, 0.5, 0.75]
-    assert layout.open.tolist() == active.tolist()
-    pytest.importorskip("matplotlib")
+def test_plan_visits_and_ruled_out_arcs_are_shown() -> None:
     from matplotlib.colors import to_hex
 
+    mdp = MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, depends="none", sigma=1.0)
+    visits, active = np.array([8, 2, 4, 6]), np.array([True, False, True, True])
     lines = draw_graph(mdp, [0, 3], visits, active).axes[0].collections[0]
     assert [to_hex(colour) for colour in lines.get_colors()] == [c.lower() for c in (OUT, OTHER, PLAN, PLAN)]
     widths = lines.get_linewidths()
@@ -132,23 +108,24 @@ def test_visits_and_ruled_out_arcs_are_shown() -> None:
 
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF")])
 def test_a_graph_is_drawn_into_every_format(name: str, start: bytes, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     save(draw_graph(families.chain(3, 2, seed=1).mdp, best=[0]), tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
-def test_names_are_in_the_picture_and_are_escaped() -> None:
-    pytest.importorskip("matplotlib")
-    mdp = MDP.from_steps({"$x^2$": ["$\\frac{", "y"], "b": ["<i>", "v"]}, depends="none", sigma=1.0)
-    figure = draw_graph(mdp)
-    texts = {text.get_text() for text in figure.axes[0].texts}
-    assert {"$x^2$", "b", "$\\frac{", "y", "<i>", "v"} <= texts
+@pytest.mark.parametrize("depends", ["none", "previous"])
+def test_every_option_is_named_and_a_long_graph_goes_on_in_the_next_row(depends: Any) -> None:
+    steps = {"$x^2$": ["$\\frac{", "y"], "b": ["<i>", "v"]} | {f"step {i}": ["one", "two"] for i in range(3, 11)}
+    figure = draw_graph(MDP.from_steps(steps, depends=depends, sigma=1.0))
+    assert figure.get_figwidth() == 3.3
+    assert len(figure.axes) == 3
+    texts = [{text.get_text() for text in axis.texts} for axis in figure.axes]
+    assert {"$x^2$", "b", "$\\frac{", "y", "<i>", "v", "step 4"} <= texts[0]
+    assert {"step 5", "step 8", "one", "two"} <= texts[1]
+    assert {"step 9", "step 10", "one", "two"} <= texts[2]
     assert b"<svg" in picture_bytes(figure, "svg")
 
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     wide = MDP.from_arrays([[[0] * 3001]])
-    with pytest.raises(
-        ProblemError, match=re.escape("a picture of 3,001 options shows nothing; up to 3,000 are drawn")
-    ):
+    with pytest.raises(ProblemError, match=r"a picture of 3,001 options shows nothing; up to 3,000 are drawn"):
         draw_graph(wide)

@@ -1,8 +1,7 @@
-"""`surepath plot KIND`: pictures of a study, a certificate, a problem or an experiment."""
+"""`surepath plot KIND`: pictures of a study, a problem or an experiment."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from enum import StrEnum
@@ -13,6 +12,7 @@ import typer
 
 from surepath._text import shown
 from surepath.cli.main import AsJson, app, print_json, say
+from surepath.cli.study import load
 
 Drawn = tuple[Any, str, dict[str, Any]]  # a matplotlib figure, how to read it, its data
 
@@ -39,9 +39,7 @@ def plot(
     ],
     source: Annotated[
         str,
-        typer.Argument(
-            help="A study's storage; a certificate (graph, intervals) or a problem (graph); an experiment's folder."
-        ),
+        typer.Argument(help="A study's storage; an experiment's folder; graph: a problem file or an instance too."),
     ],
     name: Annotated[str | None, typer.Argument(help="The study; may be left out where the storage has one.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The picture: .png, .svg or .pdf [KIND.png].")] = None,
@@ -59,7 +57,7 @@ def plot(
     columns: Annotated[int, typer.Option(min=1, max=2, help="Columns of a paper that the picture spans.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Draw a picture of a study, a certificate, a problem or an experiment."""
+    """Draw a picture of a study, a problem or an experiment."""
     from surepath._optional import need
     from surepath.experiments.drawing import picture_file, save
 
@@ -82,29 +80,31 @@ def plot(
 
 
 def _graph(source: str, name: str | None = None) -> Drawn:
+    from surepath.cli.problem import open_problem
     from surepath.plots.graph import READING, draw_graph
 
-    found = _problem(source)
-    if found is not None:
+    if source.endswith((".json", ".csv")) or re.match(r"\w+-v\d+(/|$)", source):
+        found = open_problem(source)
         best = None if found.instance is None else found.instance.best_path()
         return draw_graph(found.mdp, best), READING, {"options": found.mdp.n_arcs}
-    seen = _known(source, name)
-    data = {"options": seen.mdp.n_arcs, "path": seen.path, "visits": seen.visits}
-    return draw_graph(seen.mdp, seen.path, seen.visits, seen.active), READING, data
+    learner = load(source, name).learner
+    mdp, path, visits = learner.mdp, learner.recommend(), learner.visits
+    data = {"options": mdp.n_arcs, "path": path, "visits": visits}
+    return draw_graph(mdp, path, visits, learner.active), READING, data
 
 
 def _gap(source: str, name: str | None = None) -> Drawn:
     from surepath.plots.studies import GAP_READING, draw_gap, gap_data
 
-    data = gap_data(_study(source, name))
+    data = gap_data(load(source, name))
     return draw_gap(data), GAP_READING, data._asdict()
 
 
 def _intervals(source: str, name: str | None = None, most: int = 6) -> Drawn:
-    from surepath.plots.studies import INTERVALS_READING, draw_intervals, intervals_data
+    from surepath.plots.studies import INTERVALS_READING, draw_intervals, intervals_data, unit_of
 
-    seen = _known(source, name)
-    rows, unit = intervals_data(seen, most), seen.unit
+    study = load(source, name)
+    rows, unit = intervals_data(study, most), unit_of(study.mdp)
     reading = INTERVALS_READING.replace("score", unit)
     return draw_intervals(rows, unit), reading, {"rows": [row._asdict() for row in rows]}
 
@@ -112,7 +112,7 @@ def _intervals(source: str, name: str | None = None, most: int = 6) -> Drawn:
 def _challengers(source: str, name: str | None = None, most: int = 6) -> Drawn:
     from surepath.plots.studies import CHALLENGERS_READING, challengers_data, draw_challengers
 
-    data = challengers_data(_study(source, name), most)
+    data = challengers_data(load(source, name), most)
     rivals = [{**one._asdict(), "differs": one.words} for one in data.rivals]
     return draw_challengers(data), CHALLENGERS_READING, {**data._asdict(), "rivals": rivals}
 
@@ -140,46 +140,3 @@ DRAWINGS: dict[Kind, tuple[Callable[..., Drawn], set[str]]] = {
     Kind.cost: (_of_runs(Kind.cost), {"instance", "delta", "learners"}),
     Kind.compare: (_of_runs(Kind.compare), {"baseline", "delta", "epsilon", "learners"}),
 }
-
-
-def _study(source: str, name: str | None) -> Any:
-    """Open a study; a certificate in its place is refused."""
-    from surepath.cli.study import load
-    from surepath.errors import SettingError
-
-    if source.endswith(".json"):
-        raise SettingError(
-            f"{source} is not a study; this picture needs the trials themselves, from the study's database"
-        )
-    return load(source, name)
-
-
-def _known(source: str, name: str | None) -> Any:
-    """Read what is known from a study or a certificate."""
-    from surepath.plots.studies import known
-
-    if source.endswith(".json"):
-        from surepath.study.certificate import Certificate
-
-        return known(Certificate.load(source))
-    return known(_study(source, name))
-
-
-def _problem(source: str) -> Any:
-    """Open a problem file or an instance; None for a study or a certificate."""
-    from surepath.cli.problem import open_problem
-
-    path = Path(source)
-    if source.endswith(".csv") or (re.match(r"\w+-v\d+(/|$)", source) and not path.exists()):
-        return open_problem(source)
-    if source.endswith(".json"):
-        from surepath.model.text_files import read_text
-        from surepath.verify.file import KIND
-
-        try:
-            content = json.loads(read_text(path))
-        except (ValueError, RecursionError):
-            content = None
-        if not isinstance(content, dict) or content.get("kind") != KIND:
-            return open_problem(source)
-    return None

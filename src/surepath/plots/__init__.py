@@ -13,7 +13,7 @@ _NAMES = {
     "surepath.plots.graph": "draw_graph graph_layout",
     "surepath.plots.report": "write_report",
     "surepath.plots.studies": (
-        "challengers_data draw_challengers draw_gap draw_intervals gap_data intervals_data known"
+        "challengers_data draw_challengers draw_gap draw_intervals gap_data intervals_data unit_of"
     ),
     "surepath.experiments.drawing": "save",
     "surepath.experiments.pictures": (

@@ -14,7 +14,7 @@ from typing import Any
 from surepath.errors import MissingExtraError, SettingError
 from surepath.experiments.drawing import picture_bytes
 from surepath.model.text_files import write_bytes, write_text
-from surepath.plots.studies import draw_gap, draw_intervals, gap_data, intervals_data, known
+from surepath.plots.studies import draw_gap, draw_intervals, gap_data, intervals_data, unit_of
 from surepath.study.fold import money
 from surepath.study.study import Study
 from surepath.verify.file import moment
@@ -70,7 +70,7 @@ def report_html(study: Study) -> str:
         "<h2>The plan</h2>" + _plan(study),
     ]
     if status.settled:
-        parts += ["<h2>The options</h2>" + _picture(draw_intervals(intervals_data(study), known(study).unit))]
+        parts += ["<h2>The options</h2>" + _picture(draw_intervals(intervals_data(study), unit_of(study.mdp)))]
         parts += ["<p class='muted'>Mean and interval of each option that the plan meets; its own are green.</p>"]
         parts += ["<h2>The gap over trials</h2>" + _picture(draw_gap(gap_data(study)))]
     parts += ["<h2>What was assumed</h2>" + _list(certificate["assumptions"])]

@@ -1,17 +1,15 @@
-"""Pictures of studies: the gap over trials, intervals, challengers, of a study, a learner or a certificate."""
+"""Pictures of studies: the gap over trials; intervals and challengers, of a learner too."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray, whole
 from surepath._text import shown
-from surepath.errors import CertificateError, SettingError, SurepathError
+from surepath.errors import SettingError
 from surepath.experiments.drawing import (
     FAINT,
     INK,
@@ -29,123 +27,24 @@ from surepath.experiments.drawing import (
     short,
     style_axes,
 )
-from surepath.learners.base import Learner, build
+from surepath.learners.base import Learner
 from surepath.model.mdp import MDP
 from surepath.model.paths import in_words, plan_in_words, step_names
 from surepath.study.rounds import StudyRounds
 from surepath.study.status import gap_history
 from surepath.study.study import Study
-from surepath.verify.file import checked_kind
-from surepath.verify.verify import facts_of
 
 
-@dataclass(frozen=True)
-class Known:
-    """The state of a search at one moment.
-
-    Attributes:
-        mdp: The graph.
-        path: The current plan, int [H].
-        visits: How often each arc was played, int [N].
-        means: Empirical means in the user's direction, float [N]; NaN where unvisited.
-        sigma: Declared noise, float [N].
-        active: Arcs that may still be on a best path, bool [N].
-        epsilon, delta: What is asked for.
-        gap: Proven distance of the plan from the best; infinite while nothing is proven.
-        learner: The learner that knows all this; None where a certificate states it.
-    """
-
-    mdp: MDP
-    path: IntArray
-    visits: IntArray
-    means: FloatArray
-    sigma: FloatArray
-    active: BoolArray
-    epsilon: float
-    delta: float
-    gap: float
-    learner: Any
-
-    @property
-    def unit(self) -> str:
-        """Return what the means are of: "score", or "worth" where costs count."""
-        return "worth" if in_words(self.mdp) else "score"
+def learner_of(source: Any) -> Any:
+    """Return the learner of a study, or the learner itself."""
+    if not isinstance(source, (Study, Learner)):
+        raise SettingError(f"a picture is made of a study or a learner, not of {type(source).__name__}")
+    return source.learner if isinstance(source, Study) else source
 
 
-def known(source: Any) -> Known:
-    """Read what is known from a study, a learner, or a certificate (an object or its plain values).
-
-    Example:
-        >>> from surepath import MDP, Challenger
-        >>> learner = Challenger(MDP.from_steps({"a": ["x", "y"]}), epsilon=0.5, delta=0.1, sigma=0.1)
-        >>> learner.tell([1], [0.9])
-        >>> known(learner).visits.tolist()
-        [0, 1]
-    """
-    if isinstance(source, Known):
-        return source
-    if isinstance(source, (Study, Learner)):
-        return _of_learner(source.learner if isinstance(source, Study) else source)
-    if isinstance(source, Mapping):
-        return _of_certificate(dict(source))
-    raise SettingError(f"a picture is made of a study, a learner or a certificate, not of {type(source).__name__}")
-
-
-def _of_learner(learner: Any) -> Known:
-    return Known(
-        mdp=learner.mdp,
-        path=learner.recommend(),
-        visits=learner.visits,
-        means=learner.means,
-        sigma=learner.sigma,
-        active=learner.active,
-        epsilon=float(learner.epsilon),
-        delta=float(learner.delta),
-        gap=float(learner.certified_gap()),
-        learner=learner,
-    )
-
-
-def _of_certificate(content: dict[str, Any]) -> Known:
-    checked_kind(content, "this")
-    try:
-        facts = facts_of(content)
-        if facts.mdp.scored is not None:
-            raise CertificateError(
-                "a certificate of rounds holds scores of whole plans; pictures are made of the study"
-            )
-        learner: Any = build(content["settings"], facts.mdp)
-        gap = content["certified_gap"]
-        return Known(
-            mdp=facts.mdp,
-            path=facts.path,
-            visits=facts.seen.visits,
-            means=_means(learner, facts.seen),
-            sigma=learner.sigma,
-            active=facts.feasible & ~_ruled_out(content["proof"], facts.mdp),
-            epsilon=float(content["epsilon"]),
-            delta=float(content["delta"]),
-            gap=float("inf") if gap is None else float(gap),
-            learner=None,
-        )
-    except CertificateError:
-        raise
-    except (SurepathError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise CertificateError(f"the certificate cannot be read: {error}; surepath verify says more") from None
-
-
-def _means(learner: Any, seen: Any) -> FloatArray:
-    gain = np.where(seen.visits > 0, seen.origin + seen.sums / np.maximum(seen.visits, 1), np.nan)
-    gain[learner.mdp.is_known] = learner.known_gain[learner.mdp.is_known]
-    return np.asarray(learner.mdp.sign * gain)
-
-
-def _ruled_out(proof: Mapping[str, Any], mdp: MDP) -> BoolArray:
-    """Return the arcs that a proof rules out, at one moment or another."""
-    out = np.zeros(mdp.n_arcs, dtype=bool)
-    for step in proof.get("moments", ()):
-        out[np.array(step["ruled_out"], dtype=np.int64)] = True
-    return out
+def unit_of(mdp: MDP) -> str:
+    """Return what the means of a problem's options are: scores, worth where costs count, effects on one score."""
+    return "worth" if in_words(mdp) else "score" if mdp.scored is None else "effect"
 
 
 GAP_READING = (
@@ -167,8 +66,7 @@ def gap_data(study: Study) -> GapCurve:
     """Return what a study had proven over its settled trials."""
     if not isinstance(study, Study):
         raise SettingError(
-            f"the gap over trials is read from the log of a study, not from a {type(study).__name__}: a learner or a "
-            "certificate knows one moment only"
+            f"the gap over trials is read from the log of a study; a {type(study).__name__} knows one moment only"
         )
     points = gap_history(study)
     if not points:
@@ -196,12 +94,14 @@ def draw_gap(data: GapCurve) -> Any:
         handles += axis.step(
             data.trials, data.epsilon, where="post", color=WANTED, linestyle="--", linewidth=1.2, label="asked for"
         )
-    spans = [axis.axvspan(*span, color=OUT, alpha=0.4, linewidth=0) for span in _unproven(data)]
-    if spans:
-        spans[0].set_label("nothing proven")
-    if len(handles):
+    unproven = ~np.isfinite(np.r_[data.gap[:1], data.gap[:-1]])  # from each point to the next
+    if handles:
         axis.set_yscale("log")
         plain_ticks(axis.yaxis)
+    if unproven.any():
+        style: dict[str, Any] = {"fill": True, "color": OUT, "alpha": 0.4, "linewidth": 0, "label": "nothing proven"}
+        edges = np.r_[0, data.trials]
+        handles.append(axis.stairs(unproven, edges, transform=axis.get_xaxis_transform(), **style))
     if (data.gap == 0).any():
         first = int(data.trials[data.gap == 0][0])
         axis.axvline(first, color=PLAN, linewidth=1.0, linestyle=":")
@@ -209,21 +109,8 @@ def draw_gap(data: GapCurve) -> Any:
             "proven best of all", (first, 0.5), xycoords=("data", "axes fraction"), fontsize=SMALL_TEXT, color=PLAN
         )
     axis.set_xlim(0, max(1.0, 1.02 * float(data.trials[-1])))
-    below(figure, [*handles, *spans[:1]])
+    below(figure, handles)
     return figure
-
-
-def _unproven(data: GapCurve) -> list[tuple[int, int]]:
-    """List from where to where nothing was proven: a new plan may have no proof where the one before had one."""
-    spans: list[tuple[int, int]] = []
-    for i in np.flatnonzero(~np.isfinite(data.gap)).tolist():
-        start = int(data.trials[i]) if i else 0
-        end = int(data.trials[min(i + 1, len(data.trials) - 1)])
-        if spans and spans[-1][1] >= start:
-            spans[-1] = (spans[-1][0], end)
-        else:
-            spans.append((start, end))
-    return spans
 
 
 INTERVALS_READING = (
@@ -256,26 +143,26 @@ def half_width(visits: IntArray, sigma: FloatArray, delta: float) -> FloatArray:
     return np.asarray(np.where(visits > 0, width, np.where(sigma > 0, np.inf, 0.0)))
 
 
-def shown_widths(known: Any) -> FloatArray:
+def shown_widths(learner: Any) -> FloatArray:
     """Return half an interval of each option, float [N]; in rounds, of what it would change in the plan."""
-    learner = getattr(known, "learner", known)
-    return learner.widths() if isinstance(learner, StudyRounds) else half_width(known.visits, known.sigma, known.delta)
+    rounds = isinstance(learner, StudyRounds)
+    return np.asarray(learner.widths() if rounds else half_width(learner.visits, learner.sigma, learner.delta))
 
 
 def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
     """List the options that the current plan meets, step by step, best mean first: the `most` first and its own.
 
     Args:
-        source: A study, a learner or a certificate.
+        source: A study or a learner.
         most: Options listed for each step.
     """
-    found, rows = known(source), []
-    mdp, count = found.mdp, whole("most", most, low=1)
-    width = shown_widths(found)
-    for step, own in zip(step_names(mdp), found.path.tolist()):
+    learner, rows = learner_of(source), []
+    mdp, means, count = learner.mdp, learner.means, whole("most", most, low=1)
+    width = shown_widths(learner)
+    for step, own in zip(step_names(mdp), learner.recommend().tolist()):
         node = int(mdp.source[own])
         arcs = np.arange(int(mdp.first[node]), int(mdp.first[node + 1]))
-        worth = np.where(np.isnan(found.means[arcs]), -np.inf, mdp.sign * found.means[arcs])
+        worth = np.where(np.isnan(means[arcs]), -np.inf, mdp.sign * means[arcs])
         listed = arcs[np.argsort(-worth, kind="stable")][:count]
         if own not in listed:
             listed[-1] = own
@@ -283,12 +170,12 @@ def intervals_data(source: Any, most: int = 6) -> list[StepInterval]:
             StepInterval(
                 step=str(step),
                 option=mdp.action_label(arc),
-                mean=float(found.means[arc]),
-                low=float(found.means[arc] - width[arc]),
-                high=float(found.means[arc] + width[arc]),
-                visits=int(found.visits[arc]),
+                mean=float(means[arc]),
+                low=float(means[arc] - width[arc]),
+                high=float(means[arc] + width[arc]),
+                visits=int(learner.visits[arc]),
                 chosen=arc == own,
-                open=bool(found.active[arc]),
+                open=bool(learner.active[arc]),
             )
             for arc in listed.tolist()
         ]
@@ -300,7 +187,7 @@ def draw_intervals(rows: list[StepInterval], unit: str = "score") -> Any:
 
     Args:
         rows: From `intervals_data`.
-        unit: What the means are of: "worth" where costs count (`Known.unit` says it).
+        unit: What the means are: `unit_of` says it.
     """
     figure, places, heads = new_figure_of_rows([row.step for row in rows])
     axis = figure.add_subplot()
@@ -368,46 +255,43 @@ class Challenges(NamedTuple):
     epsilon: float
 
 
-def differences(mdp: MDP, visits: Any, incumbent: list[int], path: list[int]) -> list[Difference]:
-    """List the steps at which two plans differ."""
-    steps = step_names(mdp)
+def challengers_data(source: Any, count: int = 6) -> Challenges:
+    """Return the strongest challengers of a study or of a learner that has them.
+
+    Args:
+        source: A study or a learner.
+        count: How many.
+    """
+    learner = learner_of(source)
+    if not hasattr(learner, "explain"):
+        raise SettingError(f"{learner.name} bounds each option by itself and has no challengers to name")
+    said = learner.explain(count)
+    rivals = [
+        Challenge(
+            rival.path,
+            _differences(learner, said.incumbent, rival.path),
+            -abs(float(rival.estimate)),
+            float(rival.bound),
+        )
+        for rival in said.rivals
+    ]
+    return Challenges(rivals, float(learner.certified_gap()), float(learner.epsilon))
+
+
+def _differences(learner: Any, incumbent: list[int], path: list[int]) -> list[Difference]:
+    mdp, visits = learner.mdp, learner.visits
     return [
         Difference(
-            step=steps[h],
+            step=step,
             option=mdp.action_label(theirs),
             instead_of=mdp.action_label(ours),
             visits=int(visits[theirs]),
             current_visits=int(visits[ours]),
             same_option=bool(mdp.action[theirs] == mdp.action[ours]),
         )
-        for h, (theirs, ours) in enumerate(zip(path, incumbent))
+        for step, theirs, ours in zip(step_names(mdp), path, incumbent)
         if theirs != ours
     ]
-
-
-def challengers_data(source: Any, count: int = 6) -> Challenges:
-    """Return the strongest challengers of a study or of a learner that has them.
-
-    Args:
-        source: A study whose learner is Challenger, or a Challenger.
-        count: How many.
-    """
-    found = known(source)
-    if found.learner is None:
-        raise SettingError("a certificate names no challengers; take the study")
-    if not hasattr(found.learner, "explain"):
-        raise SettingError(f"{found.learner.name} bounds each option by itself and has no challengers to name")
-    said = found.learner.explain(count)
-    rivals = [
-        Challenge(
-            rival.path,
-            differences(found.mdp, found.visits, said.incumbent, rival.path),
-            -abs(float(rival.estimate)),
-            float(rival.bound),
-        )
-        for rival in said.rivals
-    ]
-    return Challenges(rivals, found.gap, found.epsilon)
 
 
 def draw_challengers(data: Challenges) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from math import isfinite
 from typing import Any
 
@@ -14,15 +15,15 @@ from surepath._text import many
 from surepath.learners.challenger.explain import PATIENCE
 from surepath.learners.challenger.learner import Challenger
 from surepath.model.mdp import MDP
-from surepath.model.paths import in_words, plan_in_words, step_names
-from surepath.plots.studies import differences, shown_widths
+from surepath.model.paths import plan_in_words, step_names
+from surepath.plots.studies import challengers_data, shown_widths, unit_of
 from surepath.study.fold import Fold
-from surepath.study.rounds import round_facts, round_in_words
+from surepath.study.rounds import round_facts
 from surepath.study.status import Status, status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.tables import trials
-from surepath.study.trial import TrialRow
+from surepath.study.trial import State, TrialRow
 
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
 MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
@@ -138,31 +139,24 @@ def warnings(mdp: MDP, fold: Fold, findings: Sequence[str]) -> list[str]:
 def notes(fold: Fold) -> list[str]:
     """List what is ordinary and belongs to the proof: trials that failed or were lost, options excluded."""
     learner: Any = fold.view
-    facts = round_facts(learner)
-    found = [] if facts is None else [round_in_words(facts)]
-    states, worst = fold.tally.states, fold.on_failure == "worst"  # then a step that failed has its worst score
-    if worst and (failed := states["failed"] + states["partial"]):
-        trials = many(fold.prefix, "trial")
-        found.append(f"Of {trials}, {failed:,} failed: the step at which one failed counts as its worst score")
-    names = ("expired", "cancelled") if worst else ("failed", "partial", "expired", "cancelled")
     stages = learner.pairs.stages if isinstance(learner, Challenger) else None
-    filled = ("failed", "partial", "expired") if stages is not None and stages.fills else ()
-    unrelated = tuple(name for name in names if name not in filled)
-    for some, what in (
-        (
-            tuple(name for name in names if name in filled),
-            "scores that are missing count as the worse end of their range",
-        ),
-        (unrelated, "the proof assumes that this did not depend on their scores"),
-    ):
-        lost = {name: states[name] for name in some if states[name]}
-        if lost:
-            counts = ", ".join(f"{count:,} {name}" for name, count in lost.items())
-            late = fold.tally.sources["late"]
-            counts += f" ({many(late, 'result')} came too late to count)" if late and "expired" in some else ""
-            found.append(f"Of {many(fold.prefix, 'trial')}, {counts}: {what}")
-    if learner.excluded.any():
-        out = int(learner.excluded.sum())
+    meaning: dict[State, str] = dict.fromkeys(
+        ("failed", "partial", "expired", "cancelled"), "the proof assumes that this did not depend on their scores"
+    )
+    if stages is not None and stages.fills:
+        meaning |= dict.fromkeys(
+            ("failed", "partial", "expired"), "scores that are missing count as the worse end of their range"
+        )
+    if fold.on_failure == "worst":
+        meaning |= dict.fromkeys(("failed", "partial"), "the step at which one failed counts as its worst score")
+    found = ["What is proven changes at the end of a round"] if round_facts(learner) is not None else []
+    for what in dict.fromkeys(meaning.values()):
+        lost = {state: fold.tally.states[state] for state in meaning if meaning[state] == what}
+        counts = ", ".join(f"{count:,} {state}" for state, count in lost.items() if count)
+        late = fold.tally.sources["late"] if counts and "expired" in lost else 0
+        counts += f" ({many(late, 'result')} came too late to count)" if late else ""
+        found += [f"Of {many(fold.prefix, 'trial')}, {counts}: {what}"] if counts else []
+    if out := int(learner.excluded.sum()):
         are = "1 option is" if out == 1 else f"{out:,} options are"
         found.append(f"{are} excluded as infeasible; the proof is over the rest")
     return found
@@ -181,7 +175,6 @@ def arc_values(learner: Any, arcs: IntArray) -> dict[str, Any]:
         "mean": rounded(learner.means[arcs]),
         "width": rounded(width[arcs], 4),
         "state": state[arcs].tolist(),
-        "active": learner.active[arcs].tolist(),
         "failures": learner.failures[arcs].tolist(),
     }
 
@@ -210,7 +203,7 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
     return {
         "steps": list(step_names(mdp)),
         "direction": mdp.direction,
-        "unit": "worth" if in_words(mdp) else "score" if mdp.scored is None else "effect",
+        "unit": unit_of(mdp),
         "n_arcs": mdp.n_arcs,
         "nodes": {
             "node": nodes,
@@ -232,92 +225,56 @@ def options_of(mdp: MDP, path: Any) -> list[str]:
 
 def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:
     """Return a trial as a row of a table."""
-    return {
-        "number": row.number,
-        "state": row.state,
-        "source": row.source,
-        "of": row.of,
-        "worker": row.worker,
-        "plan": {str(step): str(option) for step, option in mdp.plan(row.path).items()},
-        "options": options_of(mdp, row.path),
-        "path": list(row.path),
-        "rewards": list(row.rewards),
-        "total": sum(row.rewards) if row.state == "complete" else None,
-        "asked": row.asked,
-        "lease": row.lease,
-        "told": row.told,
-        "note": row.note,
-        "cases": list(row.cases),
-        "cost": row.cost,
-        "tries": row.tries,
-        "baseline": list(row.baseline),
-    }
+    found = row._asdict()
+    for name in ("attended", "request", "change"):
+        del found[name]
+    named = {str(step): str(option) for step, option in mdp.plan(row.path).items()}
+    total = sum(row.rewards) if row.state == "complete" else None
+    return {**found, "plan": named, "options": options_of(mdp, row.path), "total": total}
 
 
 def trials_page(
     study: Study, fold: Fold, log: Reading, before: int | None, limit: int, state: str | None, text: str, sort: str = ""
 ) -> dict[str, Any]:
-    """Return trials, newest first, below a number; with a filter at most SCANNED of them are read.
-
-    Sorted by their total, the first of the last SCANNED trials.
-    """
+    """Return trials, newest first, below a number, or by their total; of the last SCANNED ones with a filter."""
     mdp, last = study.mdp, log.last_number()
-    if sort:
-        first = max(1, last - SCANNED + 1)
-        rows = [row for row in scanned(log, first, last) if row.state == "complete" and _matches(mdp, row, state, text)]
-        rows.sort(key=lambda row: sum(row.rewards), reverse=sort == "total")
-        found = [plain(trial(mdp, row)) for row in rows[:limit]]
-        return {"trials": found, "total": last, "next": None, "searched": [first, last]}
-    top = last if before is None else min(last, before - 1)
-    low, found = top, []
+    top = last if before is None or sort else min(last, before - 1)
+    low = max(1, top - SCANNED + 1)
+    rows = newest(log, low, top)
     if state == "running":  # every running trial is in the fold's window
-        rows = sorted(
-            (row for row in fold.window.values() if row.state == "running" and row.number <= top), reverse=True
-        )
-        hits = [row for row in rows if _matches(mdp, row, None, text)]
-        found, low = hits[:limit], 0
-        if len(hits) > limit:
-            low = found[-1].number - 1
+        rows, low = reversed([row for _, row in sorted(fold.window.items()) if row.number <= top]), 1
+    matching = (row for row in rows if _matches(mdp, row, state, text))
+    if sort:
+        complete = [row for row in matching if row.state == "complete"]
+        found = sorted(complete, key=lambda row: sum(row.rewards), reverse=sort == "total")[:limit]
     else:
-        size = limit if state is None and not text else 1_000
-        while low > 0 and len(found) < limit and top - low < SCANNED:
-            first = max(1, low - size + 1)
-            for row in reversed(log.trials(first, low - first + 1)):
-                low = row.number - 1
-                if _matches(mdp, row, state, text):
-                    found.append(row)
-                    if len(found) == limit:
-                        break
-            else:
-                low = first - 1
+        found = list(islice(matching, limit + 1))
+        if len(found) > limit:
+            low = found[limit - 1].number
     return {
-        "trials": [plain(trial(mdp, row)) for row in found],
+        "trials": [plain(trial(mdp, row)) for row in found[:limit]],
         "total": last,
-        "next": low + 1 if low > 0 else None,
-        "searched": [low + 1, top] if top > low else None,
+        "next": low if low > 1 and not sort else None,
+        "searched": [low, top] if top else None,
     }
 
 
-def scanned(log: Reading, first: int, last: int) -> Iterator[TrialRow]:
-    """Read trials page by page."""
+def newest(log: Reading, first: int, last: int) -> Iterator[TrialRow]:
+    """Read trials, the last one first."""
+    size = 64
     while first <= last:
-        rows = log.trials(first, min(1_000, last - first + 1))
-        if not rows:
-            return
-        yield from rows
-        first = rows[-1].number + 1
+        low = max(first, last - size + 1)
+        yield from reversed(log.trials(low, last - low + 1))
+        last, size = low - 1, 1_000
 
 
 def scores_of(mdp: MDP, log: Reading, stage: int, option: str) -> dict[str, Any]:
     """Return the scores that an option of a step had in the last SCANNED trials."""
     last = log.last_number()
     first = max(1, last - SCANNED + 1)
-    at, stage = (
-        stage,
-        next((scored for scored in mdp.score_stages if scored >= stage), stage),
-    )  # the score that covers it
-    rows = (row for row in scanned(log, first, last) if stage < len(row.rewards))
-    found = [row.rewards[stage] for row in rows if mdp.action_label(row.path[at]) == option]
+    scored = next((scored for scored in mdp.score_stages if scored >= stage), stage)  # whose score covers it
+    rows = (row for row in newest(log, first, last) if scored < len(row.rewards))
+    found = [row.rewards[scored] for row in rows if mdp.action_label(row.path[stage]) == option]
     return {"scores": rounded(found), "searched": last - first + 1, "all": first == 1}
 
 
@@ -356,13 +313,8 @@ def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
 
 def explain_challengers(learner: Any, count: int) -> list[dict[str, Any]]:
     """Return the strongest challengers of the current plan, and where they differ from it."""
-    found = learner.explain(count)
-    rivals = []
-    for rival in found.rivals:
-        differs = differences(learner.mdp, learner.visits, found.incumbent, rival.path)
-        row = {"path": rival.path, "bound": rival.bound, "estimate": rival.estimate}
-        rivals.append(plain({**row, "differs": [one._asdict() for one in differs]}))
-    return rivals
+    rivals = challengers_data(learner, count).rivals
+    return [plain({**rival._asdict(), "differs": [one._asdict() for one in rival.differs]}) for rival in rivals]
 
 
 def rounded(values: Any, digits: int = 6) -> list[float | None]:

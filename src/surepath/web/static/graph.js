@@ -104,7 +104,7 @@ export class Graph {
     for (const [node, mark] of this.nodeMarks) mark.setAttribute("class", on.has(node) ? "on" : "");
     set(this.marks, this.layout.arcs.filter((one) => one.parallel > 1 && one.parallel <= 12 && this.layout.column > 70).map((one) =>
       s("text", { class: `option ${this.plan.has(one.arc) ? "plan" : KINDS[this.values.state[one.index]]}`, "aria-hidden": "true", "text-anchor": "middle",
-        x: (one.from.x + one.to.x) / 2, y: heightAt(one, (one.from.x + one.to.x) / 2) - 4 - one.wide / 2 }, short(one.label, this.layout.column / 7))));
+        x: (one.from.x + one.to.x) / 2, y: heightAt(one, (one.from.x + one.to.x) / 2) + (one.bend > 0 ? 12 + one.wide / 2 : -6 - one.wide / 2) }, short(one.label, this.layout.column / 7))));
   }
 
   update(arcs, bestPath) {

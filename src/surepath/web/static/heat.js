@@ -44,13 +44,15 @@ export class Heat {
     const steps = this.cells(drawing), held = this.box.contains(document.activeElement);
     const worst = Math.max(1e-12, ...steps.flatMap(({ cells }) => cells.map((cell) => cell.short ?? 0)).filter(Number.isFinite));
     this.rows = [];
-    set(this.box, h("ol", { class: "heat" }, steps.map(({ step, cells }) => {
+    const list = h("ol", { class: "heat" }, steps.map(({ step, cells }) => {
       const shown = cells.length > MANY ? cells.filter((cell) => cell.planned || cell.state !== "out") : cells;
       const row = shown.map((cell) => this.cell(step, cell, worst, drawing.graph.unit ?? "score"));
       this.rows.push(row);
       return h("li", {}, h("h3", {}, step), h("div", { class: "cells", role: "group", "aria-label": `Options of ${step}` }, row,
         shown.length < cells.length ? h("span", { class: "muted" }, `and ${count(cells.length - shown.length)} ruled out`) : null));
-    })));
+    }));
+    list.style.setProperty("--most", Math.max(...this.rows.map((row) => row.length)));
+    set(this.box, list, h("p", { class: "muted" }, "The darker a cell, the better the best plan through that option is estimated; framed: the current plan; dashed: ruled out. 3×: tried three times. Click a cell for its scores."));
     const all = this.rows.flat(), now = all.find((one) => one.dataset.cell === this.at) ?? all.find((one) => one.classList.contains("plan")) ?? all[0];
     now?.setAttribute("tabindex", 0);
     if (held) now?.focus();

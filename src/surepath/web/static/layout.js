@@ -41,7 +41,7 @@ export function place(whole, width) {
   const tallest = Math.max(...byStage.map((nodes) => nodes.length));
   const dense = tallest > 14;
   const row = dense ? Math.max(11, Math.min(ROW, 620 / tallest)) : Math.max(ROW, Math.min(58, 300 / tallest));
-  const inner = Math.max((tallest - 1) * row, (widest - 1) * FAN, 120);
+  const inner = Math.max((tallest - 1) * row, (widest - 1) * FAN, 48);
   const nodes = new Map();
   byStage.forEach((list, stage) => list.forEach((one, i) => {
     const y = TOP + inner / 2 + (i - (list.length - 1) / 2) * row;

@@ -19,7 +19,7 @@ export async function openStudy({ name, main, where, live }) {
   set(where, h("a", { href: "#all" }, "Studies"), h("span", { "aria-hidden": "true" }, " / "), h("h1", {}, name));
 
   // What is proven.
-  const head = h("div", {}), sentence = h("p", { class: "sentence", role: "status" }), facts = h("div", {});
+  const head = h("div", {}), sentence = h("p", { class: "sentence", role: "status" }), facts = h("div", {}), notes = h("ul", { class: "notes muted" });
   const download = h("button", { type: "button", onclick: () => save().catch((error) => { said.textContent = error.message; }) }, "Download the certificate");
   const said = h("p", { class: "wrong", role: "alert" });
   const share = h("button", { type: "button", title: "The address of this study; whoever opens it needs a token", onclick: async () => {
@@ -34,7 +34,7 @@ export async function openStudy({ name, main, where, live }) {
     compare.append(h("select", { onchange: (event) => { location.hash = new URLSearchParams({ study: name, beside: event.target.value }); } },
       h("option", { value: "" }, "another study"), others.map((other) => h("option", {}, other))));
   }).catch(() => {});
-  const hero = h("section", { class: "hero", "aria-label": "What is proven" }, head, sentence, facts, h("div", { class: "buttons" }, download, share, h("button", { type: "button", onclick: () => print() }, "Print"), compare), said);
+  const hero = h("section", { class: "hero", "aria-label": "What is proven" }, head, sentence, facts, notes, h("div", { class: "buttons" }, download, share, h("button", { type: "button", onclick: () => print() }, "Print"), compare), said);
   async function save() {
     said.textContent = "";
     const link = h("a", { href: URL.createObjectURL(await blob("certificate", query)), download: "certificate.json" });
@@ -87,7 +87,6 @@ export async function openStudy({ name, main, where, live }) {
   const plan = h("div", { class: "plans" }), total = h("p", { class: "muted" });
   const rivals = h("ol", { class: "rivals" }), rivalNote = h("p", { class: "muted" }), forecast = h("p", {});
   const warnings = h("ul", { class: "warnings" }), warned = card("Warnings", { class: "warned", hidden: true }, warnings);
-  const notes = h("ul", { class: "warnings muted" });
   const workers = h("div", {}), cases = h("div", {}), hard = card("Hard cases", { hidden: true }, cases);
   async function loadCases() {
     const found = (await get("cases", query)).cases;
@@ -115,7 +114,7 @@ export async function openStudy({ name, main, where, live }) {
     many ? planned : null,
     h("div", { class: "columns" },
       h("div", { class: "stack" }, card("Proven gap", {}, h("div", { class: "over" }, gapBox, gapTip, gap.said, gap.hint)), many ? card("Forecast", {}, forecast) : challengers, card("Spend and pace", {}, paceBox)),
-      h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), hard, card("Workers", {}, workers, notes))),
+      h("div", { class: "stack" }, many ? challengers : planned, trialForm?.element, many ? null : card("Forecast", {}, forecast), hard, card("Workers", {}, workers))),
     trials.element);
 
   function show() {
@@ -185,7 +184,7 @@ export function badge(status) {
 }
 
 export function factsOf(status) {
-  const items = [["Trials", [count(status.settled), status.states.running ? h("small", {}, ` + ${count(status.states.running)} running`) : null]], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)], status.round === null ? null : ["Rounds", roundsOf(status.round)],
+  const items = [["Trials", [count(status.settled), status.states.running ? h("small", {}, ` + ${count(status.states.running)} running`) : null]], ["Proven within", status.certified_gap === null ? "–" : atMost(status.certified_gap)], ["Asked for", number(status.epsilon)], status.round === null ? null : ["Round", roundsOf(status.round)],
     ["Probability", `≥ ${number(1 - status.delta, 6)}`], ["Ruled out", `${count(status.ruled_out)} of ${plural(status.options, "option")}`], ["Out of", plans(status.plans_log)]].filter(Boolean);
   return h("dl", { class: "facts" }, items.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value))));
 }

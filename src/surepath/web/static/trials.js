@@ -75,12 +75,13 @@ export class Trials {
   }
 
   row(trial) {
-    const steps = trial.options.map((option, i) => ({ step: this.steps[i], option, score: i < trial.rewards.length && this.scored[i] !== false ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
+    const total = this.scored.filter(Boolean).length === 1; // then the total is the only score
+    const steps = trial.options.map((option, i) => ({ step: this.steps[i], option, score: i < trial.rewards.length && this.scored[i] && !total ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
     const taken = ({ step, option, score }, named) => h("span", { class: "taken" }, named ? h("span", { class: "muted" }, `${step}: `) : null, option, score === null ? null : h("b", {}, ` ${number(score)}`));
     const joined = (list, named) => list.map((one, i) => [i ? (named ? ", " : " › ") : null, taken(one, named)]).flat();
     const changed = steps.filter((one) => !one.same), long = steps.length > (narrow() ? 3 : LONG);
     const options = !long ? joined(steps) : h("details", {}, h("summary", {}, changed.length ? [`differs in ${plural(changed.length, "step")}: `, joined(changed.slice(0, 3), true), changed.length > 3 ? " …" : null] : "the current plan"), h("p", {}, joined(steps, true)));
-    const extra = [trial.cases.length ? `case ${trial.cases.join(", ")}` : null, trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null, trial.cost === null ? null : `cost ${number(trial.cost)}`].filter(Boolean).join(": ");
+    const extra = [trial.cases.length ? `case ${trial.cases.join(", ")}` : null, trial.source === "asked" ? null : `${trial.source}${trial.of ? ` (trial ${trial.of})` : ""}`, trial.note || null, trial.cost === null ? null : `cost ${number(trial.cost)}`].filter(Boolean).join("; ");
     return h("tr", { "data-trial": trial.number },
       h("th", { scope: "row" }, count(trial.number)),
       h("td", {}, h("span", { class: `state ${trial.state}` }, trial.state)),
