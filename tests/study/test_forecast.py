@@ -113,7 +113,7 @@ def test_explain_does_not_call_left_out_what_counts_as_the_worst() -> None:
     assert "left out of the proof: 1 cancelled;" in words
     study.sync()
     found = notes(study._fold)
-    assert "Of 4 trials, 3 failed: the step at which one failed counts as its worst score" in found
+    assert "Of 4 trials, 2 failed, 1 partial: the step at which one failed counts as its worst score" in found
     assert "Of 4 trials, 1 cancelled: the proof assumes that this did not depend on their scores" in found
 
 

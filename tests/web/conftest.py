@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,19 @@ from surepath import MDP, Study, families
 from surepath.study.storage import Storage
 from surepath.web.access import Access
 from surepath.web.app import create_app
-from tests.web.site import READ, WRITE, Caller, Site, database, large_mdp, long_study, new_study, served
+from tests.web.site import (
+    READ,
+    WRITE,
+    Caller,
+    Site,
+    database,
+    fifty_steps,
+    large_mdp,
+    long_study,
+    new_study,
+    rounds,
+    served,
+)
 
 ARGUMENTS = (
     "--no-sandbox",
@@ -84,6 +96,8 @@ def site(place: str) -> Iterator[Site]:
     while not demo.done:
         trial = demo.ask()
         demo.tell(trial, instance.means[trial.path] + 0.1 * rng.standard_normal(8))
+    fifty_steps(place)
+    rounds(place)
     big = Study.create(large_mdp(20, 10), place, "2000 arcs", epsilon=0.5, delta=0.1, sigma=0.1)
     for trial in big.ask(40):
         big.tell(trial, rng.random(20))
@@ -119,11 +133,14 @@ class Window:
         self.said: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.asked: list[str] = []
+        self.page.on("request", lambda request: self.asked.append(request.url))
 
     def open(self, site: Site, study: str | None = None, token: str | None = WRITE) -> Any:
         from urllib.parse import urlencode
 
         wanted = {name: value for name, value in (("token", token), ("study", study)) if value is not None}
+        self.page.goto("about:blank")  # else what an earlier study shows would be looked at
         self.page.goto(f"{site.url}/#{urlencode(wanted)}")
         if study is not None:
             self.page.wait_for_selector("#live .dot")
@@ -131,11 +148,24 @@ class Window:
 
 
 @pytest.fixture
-def window(browser: Any) -> Iterator[Window]:
-    window = Window(browser)
-    yield window
-    window.context.close()
-    assert window.said == []
+def windows(browser: Any) -> Iterator[Callable[..., Window]]:
+    """Open windows; none may say anything in its console, or load anything from elsewhere."""
+    opened: list[Window] = []
+
+    def new(**options: Any) -> Window:
+        opened.append(Window(browser, **options))
+        return opened[-1]
+
+    yield new
+    for window in opened:
+        window.context.close()
+        assert window.said == []
+        assert all(url.startswith(("http://127.0.0.1:", "blob:")) for url in window.asked)
+
+
+@pytest.fixture
+def window(windows: Callable[..., Window]) -> Window:
+    return windows()
 
 
 @pytest.fixture(scope="session")

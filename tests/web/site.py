@@ -95,6 +95,28 @@ def large_mdp(stages: int, states: int) -> MDP:
     return MDP.from_arrays(table)
 
 
+def fifty_steps(storage: str) -> Study:
+    """A study of many steps with long names, in which some options are ruled out."""
+    options = ["a rather long option", "short", "plain", "other"]
+    mdp = MDP.from_steps({f"step number {i}": options for i in range(1, 51)}, depends="none", sigma=0.1)
+    study, rng = Study.create(mdp, storage, "fifty steps", epsilon=0.3, delta=0.1), np.random.default_rng(0)
+    means = rng.random(mdp.n_arcs)
+    for trial in study.ask(30):
+        study.tell(trial, means[trial.path] + 0.1 * rng.standard_normal(50))
+    return study
+
+
+def rounds(storage: str) -> Study:
+    """A study of one score at the end, in its third round."""
+    steps = {**STEPS, "prompt": ["short", "long", "with examples"], "check": ["none", "by a second model"]}
+    mdp = MDP.from_steps(steps, scores="end", structure="additive", sigma=0.5)
+    study, rng = Study.create(mdp, storage, "rounds", epsilon=0.02, delta=0.1), np.random.default_rng(0)
+    while study.learner.round < 3 or study.learner.progress[0] < 9:
+        trial = study.ask()
+        study.tell(trial, [sum(score(trial.plan)) + 0.5 * rng.standard_normal()])
+    return study
+
+
 def long_study(storage: str, trials: int, name: str = "long") -> None:
     """A study of many trials, written into the tables at once, with the snapshot that its workers would have left."""
     study = new_study(storage, name, epsilon=0.001)

@@ -76,6 +76,7 @@ def short_name(name: str) -> str:
 COLUMN_WIDTH, TWO_COLUMNS = 3.3, 6.9  # inches
 TEXT, SMALL_TEXT = 8, 7  # points
 PLAN, OTHER, OUT, WANTED, INK, FAINT = "#0b6e4f", "#5f7388", "#b9c2cc", "#8a4b08", "#17202b", "#55606e"  # the page's
+BACKING = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}  # of a name that lines run under
 PICTURE_ENDINGS = (".png", ".svg", ".pdf")
 DOTS = 200.0
 MAX_SIDE, MAX_PIXELS = 60_000, 40_000_000  # of a PNG

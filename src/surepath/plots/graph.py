@@ -11,7 +11,7 @@ import numpy as np
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath._text import shown
 from surepath.errors import ProblemError
-from surepath.experiments.drawing import FAINT, INK, OTHER, OUT, PLAN, new_figure, short
+from surepath.experiments.drawing import BACKING, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 from surepath.model.mdp import MDP
 from surepath.model.paths import step_names
 
@@ -100,7 +100,7 @@ def draw_graph(
         _draw_arcs(axes, mdp, layout, arcs[np.lexsort((width[arcs], still[arcs], chosen[arcs]))], width, colour)
         _draw_names(axes, mdp, layout, arcs, set(mdp.source[chosen].tolist()), chosen)
         for step in range(first, last):
-            words = "\n".join(textwrap.wrap(shown(step_names(mdp)[step]), 16, max_lines=2, placeholder="..."))
+            words = "\n".join(textwrap.wrap(shown(step_names(mdp)[step]), 12, max_lines=2, placeholder="..."))
             style = {"fontsize": 6, "color": FAINT, "fontweight": "bold", "parse_math": False}
             axes.text(step + (1.0 if layout.y.any() else 0.5), top, words, ha="center", va="bottom", **style)
         axes.set_axis_off()
@@ -135,11 +135,11 @@ def _draw_names(axes: Any, mdp: MDP, layout: GraphLayout, arcs: IntArray, on: se
     """Draw the nodes of some arcs and their names, and the names of options that no node bears."""
     on = on | set(layout.target[chosen].tolist())
     style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "zorder": 4, "parse_math": False}
-    style |= {"fontsize": 6, "bbox": {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none"}}
+    style |= {"fontsize": 6, "bbox": BACKING}
     for node in np.union1d(mdp.source[arcs], layout.target[arcs]).tolist():
         colour = PLAN if node in on else INK
         axes.plot(layout.x[node], layout.y[node], "o", markersize=3.5, color=colour, zorder=3)
-        axes.annotate(short(layout.name[node], 16), (layout.x[node], layout.y[node]), (0, 5), color=colour, **style)
+        axes.annotate(short(layout.name[node], 14), (layout.x[node], layout.y[node]), (0, 5), color=colour, **style)
     for arc in arcs.tolist() if mdp.n_arcs <= NAMED else ():
         label = mdp.action_label(arc)
         if label != layout.name[layout.target[arc]]:

@@ -11,6 +11,7 @@ from surepath._checks import BoolArray, FloatArray, IntArray, whole
 from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.experiments.drawing import (
+    BACKING,
     FAINT,
     INK,
     OTHER,
@@ -303,13 +304,13 @@ def draw_challengers(data: Challenges) -> Any:
     handles = [axis.axvline(data.epsilon, color=WANTED, linestyle="--", linewidth=1.2, label="asked for")]
     for row, rival in enumerate(data.rivals):
         colour = OTHER if rival.bound > data.epsilon else PLAN
-        axis.plot([rival.estimate, rival.bound], [row, row], color=colour, linewidth=1.8)
-        axis.plot([rival.estimate], [row], "o", color=colour, markersize=4)
+        axis.plot([rival.estimate, rival.bound], [row, row], color=colour, linewidth=1.8, zorder=4)
+        axis.plot([rival.estimate], [row], "o", color=colour, markersize=4, zorder=4)
         axis.plot([rival.bound], [row], "|", color=colour, markersize=8, markeredgewidth=1.8)
         text = "\n".join(textwrap.wrap(shown(rival.options), 66, max_lines=2, placeholder="..."))
         axis.annotate(
-            text, (0.0, row), xycoords=("axes fraction", "data"), xytext=(2, 4), textcoords="offset points",
-            fontsize=6, color=FAINT, parse_math=False,
+            text, (0.0, row), xycoords=("axes fraction", "data"), xytext=(2, 5), textcoords="offset points",
+            fontsize=6, color=FAINT, parse_math=False, zorder=3, bbox=BACKING,
         )  # fmt: skip
     if not rows:
         axis.annotate("no challengers to name", (0.05, 0.5), xycoords="axes fraction", fontsize=SMALL_TEXT, color=OTHER)

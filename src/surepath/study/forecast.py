@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from surepath._checks import FloatArray, whole
+from surepath._checks import FloatArray, rounded_up, whole
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.challenger.learner import Challenger, gap_now, play_on
 from surepath.learners.rounds.fit import fitted
@@ -95,7 +95,7 @@ class Forecast:
         low, middle, high = (self.gap_after(share) for share in (LOW, MIDDLE, HIGH))
         if np.isinf(middle):
             return f"{self.more} more trials would prove nothing yet in most worlds"
-        before = f"from {self.certified_gap:.3g}" if np.isfinite(self.certified_gap) else "from nothing"
+        before = f"from {rounded_up(self.certified_gap)}" if np.isfinite(self.certified_gap) else "from nothing"
         most = f"{high:.3g}" if np.isfinite(high) else "nothing"
         spread = f"{low:.3g} to {most}"
         return f"{self.more} more trials would bring the proven gap {before} to about {middle:.3g} ({spread})"

@@ -1,7 +1,7 @@
 // Two studies beside each other: what is proven of each, their gaps over trials, their plans step by step.
 
 import { get } from "./api.js";
-import { badge, factsOf, planTables } from "./study.js";
+import { badge, factsOf, planTable } from "./study.js";
 import { card, h, set } from "./dom.js";
 import { Gap } from "./gap.js";
 
@@ -24,7 +24,7 @@ export async function openBeside({ names, main, where, live }) {
       if (text !== side.text) {
         side.text = text;
         set(side.head, h("h2", {}, h("a", { href: `#${new URLSearchParams({ study: side.name })}` }, side.name)), badge(status), h("p", { class: "sentence" }, status.sentence), factsOf(status));
-        set(side.plan, status.settled ? planTables(status, (row) => (i ? one : other).get(row.step) !== row.option) : h("p", { class: "muted" }, "No plan yet."));
+        set(side.plan, status.settled ? planTable(status, (row) => (i ? one : other).get(row.step) !== row.option) : h("p", { class: "muted" }, "No plan yet."));
         side.gap.load(gap.points);
       }
     });

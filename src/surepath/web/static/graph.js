@@ -50,7 +50,7 @@ export class Graph {
     }
     const names = graph.steps.slice(graph.first, graph.last + 1).map((step, i) => s("text", {
       class: "step", x: layout.nodes[0].x + (i + (layout.lone ? 0.5 : 1)) * layout.column, y: 18, "text-anchor": "middle" },
-    short(step, layout.column / 7.6)));
+    short(step, layout.column / 8.2)));
     this.nodeMarks = new Map();
     const nodes = s("g", { class: "nodes", "aria-hidden": "true" });
     for (const node of layout.nodes) {

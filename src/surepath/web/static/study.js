@@ -122,7 +122,7 @@ export async function openStudy({ name, main, where, live }) {
     setText(sentence, status.sentence);
     set(facts, factsOf(status));
     download.hidden = status.certified_gap === null;
-    set(plan, !status.settled ? [] : planTables(status));
+    set(plan, !status.settled ? [] : planTable(status));
     setText(total, !status.settled ? "There is none yet: it begins with the first score." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
     trials.plan = status.best_path;
     trials.scored = status.scored;
@@ -193,16 +193,14 @@ function roundsOf({ number: round, told, size }) {
   return size ? [count(round), h("small", {}, ` ${count(told)} of ${plural(size, "score")}`)] : `${count(round)} done`;
 }
 
-// The current plan, whole; many steps in several tables beside each other.
-export function planTables(status, marked = () => false) {
+// The current plan, whole; many steps in several columns.
+export function planTable(status, marked = () => false) {
   const whole = status.scored.includes(false); // one score for several steps: none of a step alone
   const titles = ["Step", "Option", whole ? null : status.worth ? "Worth" : "Score", "Trials"].filter(Boolean);
   const rows = status.plan.map((row) => h("tr", { class: marked(row) ? "marked" : null }, h("th", { scope: "row" }, row.step), h("td", {}, row.option),
     whole ? null : h("td", { class: "num" }, row.mean === null ? "–" : number(row.mean), row.visits && !row.known ? h("small", {}, ` ± ${number(row.width, 2)}`) : null),
     h("td", { class: "num" }, row.known ? "known" : count(row.visits))));
-  const tables = rows.length > MANY_STEPS ? 3 : 1, size = Math.ceil(rows.length / tables);
-  return Array.from({ length: tables }, (_, i) => h("table", { class: "planned" },
-    h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows.slice(i * size, (i + 1) * size))));
+  return h("table", { class: "planned" }, h("thead", {}, h("tr", {}, titles.map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows));
 }
 
 // The hardest cases, and the others behind a click.
