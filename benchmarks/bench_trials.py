@@ -21,7 +21,7 @@ from tests.learners.challenger.test_shared_luck import lines
 from benchmarks.record import record
 from surepath import MDP, Bernoulli, Challenger, Design, Gaussian, Instance, Shared, families, simulate, theory
 from surepath.errors import SurepathError
-from surepath.learners.challenger.numbers import most_trials
+from surepath.learners.challenger.state import most_trials
 
 BUDGET = 3_000_000
 MAX_PLANS = 100_000  # above this whole plans are not tried
@@ -209,7 +209,7 @@ def ties_table(runs: int) -> None:
         learner = Challenger(instance.mdp, epsilon, 0.1, 1.0, dependence="independent")
         design = Design(instance.mdp, epsilon, 0.1, 1.0).schedule.episodes
         result = simulate(learner, instance, runs, 0, budget=BUDGET)
-        bound = most_trials(instance.mdp, learner.bound["entries"][-1], 0.1)
+        bound = most_trials(instance.mdp, learner.bound[-1], 0.1)
         ratios = f"{result.mean_tau() / design:>7.2f}{result.tau.max() / design:>7.2f}"
         record(f"Challenger over the design where all plans tie, {name}", result.mean_tau() / design, "x", "1.5")
         print(f"  {name:<25}{epsilon:>10.3g}{design:>8,}{result.mean_tau():>12,.0f}{ratios}{bound:>10,.0f}", flush=True)
@@ -224,7 +224,7 @@ def bound_table(problems: int, runs: int) -> None:
         instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
         learner = Challenger(mdp, float(rng.choice([0.7, 1.5, 3.0])), 0.1, 1.0, dependence="independent")
         result = simulate(learner, instance, runs, 0, budget=BUDGET)
-        part = result.tau / most_trials(mdp, learner.bound["entries"][-1], 0.1)
+        part = result.tau / most_trials(mdp, learner.bound[-1], 0.1)
         most, above, total = max(most, float(part.max())), above + int((part > 1).sum()), total + len(part)
     record(f"longest of {total:,} runs over the theorem's bound", 100 * most, "%", "at most 100 %")
     print(f"\nbound on the trials: {above} of {total:,} runs above it; the longest took {most:.1%} of it")
@@ -235,7 +235,7 @@ def ablation_table(instances: int, runs: int) -> None:
     for name in list(FAMILIES)[:2]:
         print(f"\ntrials on {name}")
         worlds = [FAMILIES[name][0](seed) for seed in range(instances)]
-        for sampling in ("separating", "max-diameter", "coverage"):
+        for sampling in ("separating", "max-diameter"):
             spec = {"name": "Challenger", "sampling": sampling}
             mean = geometric([mean_trials(spec, world, e, 0.1, runs)[0] for world, e in worlds])
             print(f"  {sampling:<36}{mean:>12,.0f}", flush=True)

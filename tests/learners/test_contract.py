@@ -19,7 +19,7 @@ from tests.learners.worlds import random_mdp
 
 LEARNERS: list[tuple[Any, dict[str, Any]]] = [
     (Challenger, {}),
-    (Challenger, {"dependence": "independent", "prior": "detour", "sampling": "max-diameter"}),
+    (Challenger, {"dependence": "independent", "sampling": "max-diameter"}),
     (EPRL, {}),
     (EPRL, {"sampling": "static-max-coverage"}),
     (EPRL, {"sampling": "max-diameter", "elimination": "both"}),
@@ -249,7 +249,7 @@ def test_a_snapshot_fits_its_own_problem_and_settings_only() -> None:
             Challenger.from_snapshot(mdp, nothing)  # type: ignore[arg-type]
     as_text = json.loads(json.dumps(snapshot, default=lambda array: array.tolist()))
     assert Challenger.from_snapshot(mdp, as_text).ask().tolist() == Challenger(mdp, 0.1, 0.1, 0.5).ask().tolist()
-    with pytest.raises(SettingError, match="snapshots have format 1 here, not 9"):
+    with pytest.raises(SettingError, match="snapshots have format 2 here, not 9"):
         Challenger(mdp, 0.1, 0.1, 0.5).restore({**snapshot, "format": 9})
 
 

@@ -38,7 +38,6 @@ PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
         {
             **COMMON,
             "sigma": [2.0, 2.0],
-            "prior": "stages",
             "sampling": "guarded",
             "noise": "sigma",
             "dependence": "any",

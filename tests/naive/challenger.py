@@ -130,19 +130,13 @@ class Twin:
             extra = np.log(1 + n / c) / 2
             if entry.kind == "half-normal":
                 wide[:, e] = slopes * (h_star(a / slopes) + extra)
-            elif entry.kind == "normal":
-                wide[:, e] = slopes * ((a / slopes) ** 2 / 2 + extra)
-            elif entry.kind == "shifted":
+            else:  # shifted
                 y = self.sigma[e] / (n * slopes)
                 wide[:, e] = slopes * (n * y**2 / 2 + c * (entry.tilt[e] - y) ** 2 / 2 + extra)
-            else:
-                wide[:, e] = a * np.sqrt(2 * (entry.cost + extra))
         return wide
 
     def union(self, entry: Entry, p: tuple[int, ...], q: tuple[int, ...]) -> float:
         """What the pair pays for delta, the entry's weight and the prior; by excursions, each for itself."""
-        if entry.prior == "none":
-            return 0.0
         if entry.prior == "excursion":
             each = [
                 entry.cost - np.log(excursion_prior(self.mdp, x, self.most)) for _, _, x in excursions(self.mdp, p, q)

@@ -178,8 +178,8 @@ def test_an_unknown_sigma_needs_a_part_of_delta() -> None:
     few = UnknownSigma(silent, partly.settings())
     assert 0.3 < few.sigma_at(Sums(np.full(mdp.n_arcs, 50), zeros, zeros, Scores(mdp.n_arcs, exact))) < 0.45
     assert ((few.sigma > 0) == (partly.sigma > 0)).all()
-    share = 1 / sum(entry["weight"] for entry in spec["bound"]["entries"])
-    for entry in spec["bound"]["entries"]:
+    share = 1 / sum(entry["weight"] for entry in spec["bound"])
+    for entry in spec["bound"]:
         entry["weight"] *= share * (1 - 1e-15)
     assert UnknownSigma(mdp, spec).sigma_at(seen) > 1.1 * bound
 
@@ -199,7 +199,7 @@ def test_slopes_reach_beyond_those_that_the_noise_suggests() -> None:
     assert isinstance(plain.entries, LearnedEntries)
     sums = np.array([(g - g[0]).sum() for g in gains])
     seen = Sums(np.full(2, 47), np.array([g[0] for g in gains]), sums, Scores(2, gains))
-    for entry in plain.entries.bound["entries"]:
+    for entry in plain.entries.bound:
         if entry["kind"] == "betting":
             slopes = plain.entries.slopes(entry, seen, np.ones(2, dtype=bool))
             suggested = Entries.slopes(plain.entries, entry, seen, np.ones(2, dtype=bool))

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Study
 from surepath.study.certificate import verify
-from surepath.verify.bound import Scores, Sums
+from surepath.verify.bound import Scores, StageBound, Sums
 from surepath.verify.file import assumptions, statement
-from surepath.verify.stages import StageBound
 from tests.learners.challenger.test_shared_luck import lines
 from tests.naive.paths import all_paths
 from tests.naive.stages import StageTwin
@@ -41,14 +40,14 @@ def with_ranges(mdp: MDP, ends: tuple[float, float]) -> MDP:
 
 def twin_of(plain: StageBound, seen: Sums) -> StageTwin:
     of, mdp = plain.entries, plain.mdp
-    c = np.array([[of.precision(e, side) for side in ("rival", "incumbent")] for e in of.bound["entries"]])
-    weights = np.array([e["weight"] for e in of.bound["entries"]])
+    c = np.array([[of.precision(e, side) for side in ("rival", "incumbent")] for e in of.bound])
+    weights = np.array([e["weight"] for e in of.bound])
     alive = np.ones(mdp.n_arcs, dtype=bool)
     ends = tuple(np.full(mdp.n_arcs, end) for end in (-1.0, 1.0))
     means = seen.origin + seen.sums / seen.visits
     missing = seen.counts - seen.visits
     seen_by = (seen.visits, means, alive, c, weights, missing, (ends[0], ends[1]))
-    totals = tuple(j for j, entry in enumerate(of.bound["entries"]) if entry["prior"] == "plans")
+    totals = tuple(j for j, entry in enumerate(of.bound) if entry["prior"] == "plans")
     return StageTwin(mdp, of.delta, plain.sigma, *seen_by, of.total or 0.0, totals)
 
 
@@ -213,7 +212,7 @@ def test_totals_count_in_a_certificate_where_plans_share_no_step() -> None:
     larger["settings"]["total_sigma"] = 0.9
     assert verify(again(larger, mdp)).answer == "no"
     elsewhere = deepcopy(example()[1])
-    elsewhere["settings"]["bound"]["entries"][-1]["prior"] = "plans"
+    elsewhere["settings"]["bound"][-1]["prior"] = "plans"
     for total in (None, 0.3):
         elsewhere["settings"]["total_sigma"] = total
         verdict = verify(again(elsewhere, example()[0].mdp))
@@ -266,7 +265,7 @@ def test_dependence_that_was_switched_is_found_out() -> None:
     forged = deepcopy(content)
     forged["settings"]["dependence"] = "independent"
     assert verify(again(forged, study.mdp)).answer == "no"
-    for entry in forged["settings"]["bound"]["entries"]:
+    for entry in forged["settings"]["bound"]:
         entry["prior"] = "excursion"
     forged["proof"]["kept"] = []
     assert verify(again(forged, study.mdp), storage=study.storage).answer == "no"

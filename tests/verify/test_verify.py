@@ -48,6 +48,12 @@ def certificate() -> dict[str, Any]:
     return deepcopy(example()[1])
 
 
+def finished(study: Study) -> tuple[Study, dict[str, Any]]:
+    """The study, played to its end, and its certificate."""
+    play(study)
+    return study, study.certificate().to_dict()
+
+
 @pytest.mark.parametrize(
     ("ends", "costs", "direction"),
     [
@@ -113,9 +119,7 @@ def test_a_changed_digit_is_found_out_by_the_hash_and_with_a_mended_hash_by_the_
 
 
 def test_better_sums_with_a_mended_hash_are_found_out_by_the_log() -> None:
-    study = new_study()
-    play(study)
-    content = study.certificate().to_dict()
+    study, content = finished(new_study())
     arc = content["path"][0]
     content["evidence"]["sums"][arc] += 0.05 * content["evidence"]["visits"][arc]
     assert verify(mended(content)).answer == "yes"  # nobody can see from the file that these are not the sums
@@ -165,10 +169,8 @@ def test_a_moment_made_up_beside_a_true_one_is_found_out() -> None:
 
 
 def test_entries_of_an_unknown_kind_are_never_proven() -> None:
-    study = new_study()
-    play(study)
-    content = study.certificate().to_dict()
-    content["settings"]["bound"]["entries"][0]["kind"] = "divining"
+    content = finished(new_study())[1]
+    content["settings"]["bound"][0]["kind"] = "divining"
     verdict = verify(mended(content))
     assert verdict.answer == "no"
     assert verdict.differences == ["no proof: this version cannot check entries of kind divining"]
@@ -217,9 +219,7 @@ def test_the_log_of_another_study_does_not_fit() -> None:
 
 
 def test_later_exclusions_make_it_a_statement_about_other_plans() -> None:
-    study = new_study()
-    play(study)
-    content = study.certificate().to_dict()
+    study, content = finished(new_study())
     study.exclude({"parse": next(option for option in "xyz" if option != study.best_plan["parse"])})
     assert "options were excluded since" in str(verify(content, storage=study.storage))
 
@@ -342,9 +342,7 @@ def test_every_score_is_compared_with_the_log_and_with_the_sums(noise: str) -> N
 
 @pytest.mark.parametrize("noise", ["sigma", *NOISES])
 def test_a_smaller_gap_is_found_out(noise: str) -> None:
-    study = new_study() if noise == "sigma" else learned_study(noise, epsilon=0.7)
-    play(study)
-    content = study.certificate().to_dict()
+    _, content = finished(new_study() if noise == "sigma" else learned_study(noise, epsilon=0.7))
     gap = content["certified_gap"]
     assert content["proof"] == {"by": "evidence", "moments": [], "kept": []}
     assert 0 < gap <= 0.7
@@ -548,9 +546,7 @@ def test_settings_and_decisions_are_compared_with_a_full_export(tmp_path: Path) 
 
 
 def test_whether_a_study_is_done_is_compared_with_its_storage() -> None:
-    study = new_study(name="pipeline")
-    play(study)
-    content = study.certificate().to_dict()
+    study, content = finished(new_study(name="pipeline"))
     content["done"] = False
     assert "the study was done" in str(verify(mended(content), storage=study.storage))
     early = new_study(name="pipeline", epsilon=0.001)
@@ -563,10 +559,10 @@ def test_whether_a_study_is_done_is_compared_with_its_storage() -> None:
     assert "the study was not done" in str(verify(mended(content), storage=early.storage))
 
 
-@pytest.mark.parametrize("form", [6, 8, "7", 7.0, True, None])
+@pytest.mark.parametrize("form", [7, 9, "8", 8.0, True, None])
 def test_there_is_one_format_and_others_are_refused_in_words(form: Any) -> None:
     content = {**certificate(), "format": form}
-    with pytest.raises(CertificateError, match="this version of surepath reads format 7 alone"):
+    with pytest.raises(CertificateError, match="this version of surepath reads format 8 alone"):
         verify(mended(content), storage=example()[0].storage)
 
 

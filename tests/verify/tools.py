@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from surepath.errors import CertificateError
-from surepath.learners.challenger.numbers import planned_shares
+from surepath.learners.challenger.state import planned_shares
 from surepath.study.certificate import verify
 from surepath.verify.bound import PlainBound
 from surepath.verify.file import content_hash
@@ -70,7 +70,7 @@ def mended(content: dict[str, Any]) -> dict[str, Any]:
 def plain_of(learner: Any) -> Any:
     """The plain bound of a Challenger."""
     spec = learner.settings()
-    design = any(entry.get("flow") == "design" for entry in spec["bound"]["entries"])
+    design = any(entry.get("flow") == "design" for entry in spec["bound"])
     planned = planned_shares(learner.mdp, learner.sigma, "design") if design else None
     plain, why = checker_of(learner.mdp, spec, planned)
     assert isinstance(plain, PlainBound), why

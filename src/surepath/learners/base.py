@@ -44,13 +44,8 @@ if TYPE_CHECKING:
 # Base -----------------------------------------------------------------------------------------------------------------
 # The guarantee of a learner never depends on which paths were played, so `tell` takes any path, asked for or not.
 # Inside, everything maximises: rewards are multiplied by the MDP's sign when they come in and results are turned
-# back when they go out. Ground truth never enters here.
-#
-# Threads: every public method takes the learner's own lock, so one learner may be shared by the threads of one
-# process. It knows nothing of other processes, each of which has a copy of its own.
-#
-# Below the class: rewards as people give them (`read_rewards`), and whether double precision holds them well enough
-# for epsilon (`check_decidable`).
+# back when they go out. Ground truth never enters here. Every public method takes the learner's own lock, so one
+# learner may be shared by the threads of one process; other processes have a copy of their own.
 
 Rewards = ArrayLike | Mapping[Any, Any]
 
@@ -359,7 +354,7 @@ class Learner(ABC):
             elif getattr(self, name) is not None:
                 value = getattr(self, name)
                 # Numbers belong to the learner; a function is named by its module where it can be.
-                settings[name] = deepcopy(value) if isinstance(value, dict) else getattr(value, "reference", value)
+                settings[name] = getattr(value, "reference", None) or deepcopy(value)
         return settings
 
     def sigma_setting(self) -> float | list[float]:
@@ -407,17 +402,15 @@ def read_rewards(mdp: MDP, path: IntArray, rewards: Rewards, *, ranged: bool = T
         mdp: The graph.
         path: The arcs that were played, int [H], already checked.
         rewards: One number per stage, fewer when the episode failed on the way, or {stage: reward} with stages by
-            name or by number. True and False count as 1 and 0. Values on arcs whose reward is known, or part of a later
-            one (which then count 0), are ignored, may be NaN, and may be left out of a mapping; where a reward covers
-            several stages a list may hold such rewards alone, and one that covers all may be one number.
+            name or by number. Values on arcs whose reward is known, or part of a later one (which then count 0), are
+            ignored, may be NaN, and may be left out of a mapping; where a reward covers several stages a list may hold
+            such rewards alone, and one that covers all may be one number.
         ranged: Whether they must lie in their declared ranges.
 
     Example:
         >>> mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
         >>> read_rewards(mdp, np.array([0, 2]), {0: 0.5, 1: True}).tolist()
         [0.5, 1.0]
-        >>> read_rewards(mdp, np.array([0, 2]), [0.5]).tolist()
-        [0.5]
     """
     if isinstance(rewards, Mapping):
         array = _numbers(mdp, _in_order(mdp, path, rewards))

@@ -126,11 +126,7 @@ def proven_gap(learner: Any) -> float:
         >>> learner.certified_gap() > 2, proven_gap(learner)
         (True, inf)
     """
-    return gap_beyond_ranges(learner, float(learner.certified_gap()))
-
-
-def gap_beyond_ranges(learner: Any, gap: float) -> float:
-    """Return a gap of a learner's recommended path; infinite while the ranges alone say as much."""
+    gap = float(learner.certified_gap())
     if learner.stopped or not np.isfinite(gap) or gap < range_gap(learner.mdp, learner.recommend()):
         return gap
     return float("inf")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -110,13 +109,11 @@ def own_shifts(family: IntArray, count: FloatArray, total: FloatArray, variance:
     """Compute the log of the e-processes against "the mean of an arc is the same in every context", float [F].
 
     A family is one arc with its contexts c. The average over shifts of the product over c of (1 + shift n)^(-1/2)
-    exp(weight (mean - centre)^2 / 2 / variance), where weight = shift n^2 / (1 + shift n) and the centre is the
-    weighted mean: the value for the arc's unknown mean that makes this least.
+    exp(weight (mean - centre)^2 / 2 / variance), weight = shift n^2 / (1 + shift n), at the weighted mean as centre.
 
     Args:
         family: Family of each context, int [C] from 0 to F - 1.
-        count: Rewards seen in each context, float [C].
-        total: Sum of their z, float [C].
+        count, total: Rewards seen in each context, and the sum of their z, float [C].
         variance: Of z in each family, at least 1, where 1 is what was declared, float [F].
     """
     families, mean = len(variance), (total / count)[:, None]
@@ -130,15 +127,12 @@ def own_shifts(family: IntArray, count: FloatArray, total: FloatArray, variance:
 def shared_shifts(count: FloatArray, total: FloatArray, variance: float) -> tuple[float, float]:
     """Compute the log of the e-process against "no context shifts the arcs of a stage", one shift being shared by all.
 
-    Returned with the sum of squares that the shifts account for.
-
-    Every arc gets an effect of variance MARGINS and every context one of variance SHIFTS, both around the unknown
-    means mu: with V the covariance of the rewards that follows, |V|^(-1/2) exp((r'r - r'V^-1 r) / 2) for r = z - mu, at
-    the mu that makes it least; averaged over the variances.
+    Every arc gets an effect of variance MARGINS and every context one of variance SHIFTS, around unknown means mu: with
+    V the covariance of the rewards that follows, |V|^(-1/2) exp((r'r - r'V^-1 r) / 2) for r = z - mu, at the mu that
+    makes it least; averaged over the variances. Returned with the sum of squares that the shifts account for.
 
     Args:
-        count: Rewards of each arc in each context, float [A, C].
-        total: Sum of their z, float [A, C].
+        count, total: Rewards of each arc in each context, and the sum of their z, float [A, C].
         variance: Of z, at least 1, where 1 is what was declared.
     """
     arcs = len(count)
@@ -174,9 +168,7 @@ def shared_luck(
 
     Args:
         path: Arcs of each plan tried, int [P, H], ANY (-1) at the steps that do not count.
-        count: Trials of each plan, float [P].
-        mean: Mean of their T, float [P].
-        spread: Sum of squares of T about that mean, float [P].
+        count, mean, spread: Trials of each plan, the mean of their T and the sum of squares about it, float [P].
         variance: Of z, at least 1, where 1 is what was declared.
     """
     from scipy.sparse import csr_matrix  # here, since it takes a tenth of a second
@@ -283,7 +275,7 @@ def sums(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
 # What is said when the data contradict what was declared, in people's words.
 
 Kind = Literal["exact", "noise", "dependence", "drift", "luck", "unequal", "late", "refused"]
-FINDING_KINDS: tuple[Kind, ...] = ("exact", "noise", "dependence", "drift", "luck", "unequal", "late", "refused")
+FINDING_KINDS: tuple[Kind, ...] = get_args(Kind)
 EXACT, NOISE, DEPENDENCE, DRIFT, LUCK, UNEQUAL, *_ = range(len(FINDING_KINDS))
 
 REPORT_P = 1e-3  # a finding with a smaller p-value is reported
@@ -296,10 +288,9 @@ class Finding:
 
     Attributes:
         kind: "exact": a reward declared exact differs. "noise": larger than declared. "dependence": the reward of a
-            stage shifts with an earlier choice. "drift": it shifts with time. "luck": the rewards of one trial rise and
-            fall together. "unequal": one unknown sigma was declared, and the noise differs. "late": trials that counted
-            as lost had a result after all. "refused": the rewards of some trials cannot be counted. Studies find the
-            last two.
+            stage shifts with an earlier choice. "drift": with time. "luck": the rewards of one trial rise and fall
+            together. "unequal": one unknown sigma was declared, and the noise differs. Studies find "late": trials that
+            counted as lost had a result after all, and "refused": rewards that cannot be counted.
         where: The place in words: one arc, one stage or all of them.
         declared: What was declared: the noise; 0 for a shift or a correlation; for "unequal", the noise elsewhere.
         seen: The noise, the size of the shift or the correlation, estimated from the rewards.
@@ -515,19 +506,16 @@ def _members(group: IntArray) -> list[IntArray]:
 # Watch ----------------------------------------------------------------------------------------------------------------
 # Watch: counts the rewards of every episode as they come, and says what they contradict.
 #
-# Work is O(H) an episode; memory is a few numbers for each arc, one cell for each (arc, context) seen, at most
-# MOST_CELLS of each kind, and one for each path, at most about MOST_PATHS: what is first met after that is left out,
-# which costs power, never validity. Judging happens when somebody asks.
+# Work is O(H) an episode; memory is a few numbers for each arc, one cell for each (arc, context) seen, at most about
+# MOST_CELLS, and one for each path, at most about MOST_PATHS: what is first met after that is left out, which costs
+# power, never validity. Judging happens when somebody asks.
 
-MOST_CELLS = 50_000
+MOST_CELLS = 100_000
 MOST_PATHS = 20_000
 MOST_FINDINGS = 20
 LEAST_SCALE = 1e-150  # a smaller sigma counts as this one, so that nothing overflows
 FARTHEST = 1e100  # in units of sigma; a larger deviation counts as this one
-ARC_COLUMNS = ("arc", "visits", "origin", "mean", "spread")
-CELL_COLUMNS = ("key", "count", "total")
-PLAN_COLUMNS = ("plan", "plan_told", "plan_count", "plan_mean", "plan_spread")
-COUNTED = ("trials", "refused", "late")
+OF_ARCS, COUNTED = ("_visits", "_origin", "_mean", "_spread"), ("trials", "refused", "late")
 
 
 class Watch:
@@ -566,8 +554,7 @@ class Watch:
         self._origin = np.zeros(mdp.n_arcs)
         self._mean = np.zeros(mdp.n_arcs)  # of z = (reward - origin) / sigma
         self._spread = np.zeros(mdp.n_arcs)
-        self._choices: dict[int, list[float]] = {}  # (context x N + arc) -> [rewards, sum of z]
-        self._epochs: dict[int, list[float]] = {}
+        self._cells: dict[int, list[float]] = {}  # (context x N + arc) -> [rewards, sum of z]
         self._noisy = declared & ~mdp.is_known
         # (path, how many of its rewards were told) -> [episodes, mean and spread of the sum of z over noisy arcs]
         self._plans: dict[tuple[bytes, int], list[float]] = {}
@@ -575,11 +562,8 @@ class Watch:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Watch:
         """Copy what was seen; the cells are many and flat, which the general copy does not know."""
-        copied = Watch.__new__(Watch)
-        memo[id(self)] = copied
-        for name, value in self.__dict__.items():
-            flat = name in ("_choices", "_epochs", "_plans")
-            copied.__dict__[name] = {key: cell.copy() for key, cell in value.items()} if flat else deepcopy(value, memo)
+        copied = Watch(self.mdp, self.sigma, self.independent)
+        copied.load(self.evidence())
         return copied
 
     def observe(self, path: IntArray, gains: FloatArray) -> None:
@@ -598,8 +582,13 @@ class Watch:
             return
         self._add_plan(path, z)
         contexts, stages = self._contexts.choices(arcs)
-        self._add(self._choices, contexts * self.mdp.n_arcs + arcs[stages], z[stages])
-        self._add(self._epochs, Contexts.epoch(self.trials) * self.mdp.n_arcs + arcs, z)
+        time = np.full(len(arcs), Contexts.epoch(self.trials))
+        keys = np.concatenate([contexts, time]) * self.mdp.n_arcs + np.concatenate([arcs[stages], arcs])
+        for key, value in zip(keys.tolist(), np.concatenate([z[stages], z]).tolist()):
+            if value == value and (key in self._cells or len(self._cells) < MOST_CELLS):  # else of a known arc
+                cell = self._cells.setdefault(key, [0.0, 0.0])
+                cell[0] += 1.0
+                cell[1] += value
 
     def _add_plan(self, path: IntArray, z: FloatArray) -> None:
         """Add the sum of z over the noisy arcs; whether an episode counts is known before its first reward."""
@@ -613,17 +602,6 @@ class Watch:
         off = total - cell[1]
         cell[1] += off / cell[0]
         cell[2] += off * (total - cell[1])
-
-    def _add(self, cells: dict[int, list[float]], keys: IntArray, values: FloatArray) -> None:
-        for key, value in zip(keys.tolist(), values.tolist()):
-            cell = cells.get(key)
-            if value != value:  # of a known arc
-                continue
-            if cell is not None:
-                cell[0] += 1.0
-                cell[1] += value
-            elif len(cells) < MOST_CELLS:
-                cells[key] = [1.0, value]
 
     def findings(self) -> list[Finding]:
         """List what the rewards so far contradict, strongest first, MOST_FINDINGS at most; often nothing."""
@@ -651,18 +629,19 @@ class Watch:
         if self._unknown:
             yield from unequal(self._contexts, noise)
         else:
-            cells = self._cells(self._choices), self._cells(self._epochs)
-            yield from judge(self._contexts, noise, *cells, self._plans_tried(), self.independent)
+            choices, epochs = self._choices_and_epochs()
+            yield from judge(self._contexts, noise, choices, epochs, self._plans_tried(), self.independent)
 
     def _seen(self) -> IntArray:
         """Return the arcs played, without known ones."""
         return np.flatnonzero((self._visits > 0) & ~self.mdp.is_known)
 
-    def _cells(self, table: dict[int, list[float]]) -> Cells:
-        keys, values = np.array(list(table), dtype=np.int64), np.array(list(table.values())).reshape(-1, 2)
+    def _choices_and_epochs(self) -> Iterator[Cells]:
+        keys, values = np.array(list(self._cells), dtype=np.int64), np.array(list(self._cells.values())).reshape(-1, 2)
         context, arc = np.divmod(keys, self.mdp.n_arcs)
-        noisy = self.sigma[arc] > 0
-        return Cells(context[noisy], arc[noisy], values[noisy, 0], values[noisy, 1])
+        for some in (context >= 0, context < 0):
+            some &= self.sigma[arc] > 0
+            yield Cells(context[some], arc[some], *values[some].T)
 
     def _plan_columns(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the paths [P, H], how many of their rewards were told [P], and the cells [P, 3]."""
@@ -693,29 +672,27 @@ class Watch:
     def evidence(self) -> dict[str, AnyArray]:
         """Return all that has been counted, as plain arrays; `load` on a new Watch continues bit for bit."""
         seen = self._seen()
-        columns = (seen, *(array[seen] for array in (self._visits, self._origin, self._mean, self._spread)))
-        counts = {name: np.array(getattr(self, name)) for name in COUNTED}
-        saved: dict[str, AnyArray] = {**counts, **dict(zip(ARC_COLUMNS, columns))}
-        for name, table in (("choice", self._choices), ("epoch", self._epochs)):
-            values = np.array(list(table.values())).reshape(-1, 2)
-            cells = (np.array(list(table), dtype=np.int64), values[:, 0].copy(), values[:, 1].copy())
-            saved.update({f"{name}_{column}": array for column, array in zip(CELL_COLUMNS, cells)})
         path, told, plans = self._plan_columns()
-        return {**saved, **dict(zip(PLAN_COLUMNS, (path, told, *plans.T.copy())))}
+        return {
+            "counted": np.array([getattr(self, name) for name in COUNTED]),
+            "arc": seen,
+            "of_arc": np.stack([getattr(self, name)[seen] for name in OF_ARCS], axis=1),
+            "cell": np.array(list(self._cells), dtype=np.int64),
+            "of_cell": np.array(list(self._cells.values())).reshape(-1, 2),
+            "plan": path,
+            "told": told,
+            "of_plan": plans,
+        }
 
     def load(self, evidence: Mapping[str, AnyArray]) -> None:
         """Take over what another Watch over the same problem had counted."""
-        arcs = np.asarray(evidence["arc"], dtype=np.int64)
-        tables = (self._visits, self._origin, self._mean, self._spread)
-        for column, array in zip(ARC_COLUMNS[1:], tables):
-            array[:] = 0
-            array[arcs] = evidence[column]
-        self.trials, self.refused, self.late = (int(evidence[name]) for name in COUNTED)
-        for name, table in (("choice", self._choices), ("epoch", self._epochs)):
-            key, count, total = (evidence[f"{name}_{column}"].tolist() for column in CELL_COLUMNS)
-            table.clear()
-            table.update({k: [n, s] for k, n, s in zip(key, count, total)})
-        path = np.asarray(evidence["plan"], dtype=np.int64).reshape(-1, self.mdp.horizon)
-        told, *cells = (np.asarray(evidence[column]).tolist() for column in PLAN_COLUMNS[1:])
-        keys = zip((one.tobytes() for one in path), told)
-        self._plans = {key: list(cell) for key, cell in zip(keys, zip(*cells))}
+        names = ("counted", "arc", "of_arc", "cell", "of_cell", "plan", "told", "of_plan")
+        counted, arcs, of_arc, cell, of_cell, path, told, plans = (np.asarray(evidence[name]) for name in names)
+        self.trials, self.refused, self.late = counted.tolist()
+        for name, column in zip(OF_ARCS, of_arc.reshape(-1, len(OF_ARCS)).T):
+            getattr(self, name)[:] = 0
+            getattr(self, name)[arcs.astype(np.int64)] = column
+        self._cells = dict(zip(cell.tolist(), of_cell.tolist()))
+        path = path.astype(np.int64).reshape(-1, self.mdp.horizon)
+        keys = zip((one.tobytes() for one in path), told.tolist())
+        self._plans = dict(zip(keys, plans.tolist()))

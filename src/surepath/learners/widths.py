@@ -15,18 +15,14 @@ from surepath.model.mdp import MDP
 
 # Widths ---------------------------------------------------------------------------------------------------------------
 # A width is half the length of the interval. Each is sigma times a base that depends on n alone, so one table of
-# bases by n serves all arcs and runs. A long run needs millions of entries, and an experiment builds a learner for
-# every task: tables are shared by all learners of one process whose widths are the same function of n.
+# bases by n serves all arcs and runs, shared by all learners of one process whose widths are the same function of n.
 #
 # paper      b(n) = sigma sqrt(2 log(4 n^2 N / delta) / n). The paper's equation for the bonus: Hoeffding's inequality
 #            with a union over the N reachable arcs and over all n (sum of 1 / (2 n^2) is below 1).
 # mixture    b(n) = sigma sqrt(2 (n + c) (log(M / delta) + log(1 + n / c) / 2)) / n, M = number of arcs to learn.
-#            For one arc let S_n be the sum of the first n noises over sigma. exp(l S_n - l^2 n / 2) is a
-#            supermartingale for every l; mixed over l ~ Normal(0, 1 / c) it is
-#            sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), again a supermartingale started at 1. Ville's inequality at
-#            level delta / M, a union over the M arcs, and |S_n| sigma / n as the deviation give b(n), valid for all
-#            arcs and all n at once. It never needs the n^2 of the paper's union over n, but is
-#            wider for the first 15 to 60 visits (more arcs and smaller delta: later).
+#            With S_n the sum of an arc's first n noises over sigma, exp(l S_n - l^2 n / 2) mixed over l ~ Normal(0,
+#            1 / c) is sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), a supermartingale started at 1. Ville's inequality
+#            at level delta / M gives b(n), valid for all arcs and all n at once.
 # empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
 #            over arcs or times, hence NO guarantee.
 # uncapped   the same without the cap, infinite while n = 0: what the paper's appendix says it used. NO guarantee.

@@ -26,7 +26,7 @@ from surepath._text import shown
 from surepath._version import __version__
 from surepath.errors import CertificateError
 from surepath.learners.base import build
-from surepath.learners.challenger.numbers import planned_shares
+from surepath.learners.challenger.state import planned_shares
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
@@ -36,7 +36,7 @@ from surepath.study.rounds import StudyRounds
 from surepath.study.sheets import all_trials
 from surepath.study.storage import Reading, Storage, open_storage
 from surepath.study.trial import ActionRow, TrialRow
-from surepath.verify.bound import PlainBound, Scores, Sums
+from surepath.verify.bound import PlainBound, Scores, StageBound, Sums, kept_moments
 from surepath.verify.file import (
     ADVICE,
     CERTIFICATE_FORMAT,
@@ -47,6 +47,7 @@ from surepath.verify.file import (
     ROUNDS,
     assumptions,
     content_hash,
+    missing_rule,
     moment,
     read,
     statement,
@@ -54,7 +55,6 @@ from surepath.verify.file import (
 from surepath.verify.log import Action, Log, Replay, frozen, in_order
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, read_rounds
-from surepath.verify.stages import StageBound, kept_moments, missing_rule
 from surepath.verify.verify import OF_SUMS, Verdict, reached
 from surepath.verify.verify import verify as check
 
@@ -175,7 +175,7 @@ def write_certificate(study: Study) -> Certificate:
 
 def _planned(mdp: MDP, settings: Mapping[str, Any]) -> FloatArray | None:
     """Return the shares of the trials under the optimal design, where an entry of the bound plans by them."""
-    if not any(entry.get("flow") == "design" for entry in settings.get("bound", {}).get("entries", ())):
+    if settings["name"] != "Challenger" or all(entry.get("flow") != "design" for entry in settings["bound"]):
         return None
     sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
     return planned_shares(mdp, np.where(mdp.is_known, 0.0, sigma), "design")

@@ -24,8 +24,7 @@ from surepath.study.sheets import EVERY_ROW, all_trials, columns, score_columns,
 from surepath.study.storage import PAGE, READ_AS_JSON, Reading, Row, Storage, Writing, read_row, retrying
 from surepath.study.tables import check_values, studies
 from surepath.study.trial import SCORED, ActionRow, QueueRow, StudyRecord, TrialRow
-from surepath.verify.file import CONFIRM, CONFIRMED
-from surepath.verify.stages import missing_rule
+from surepath.verify.file import CONFIRM, CONFIRMED, missing_rule
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -141,7 +140,7 @@ def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
                 f"study {study.name!r} lets the scores of a trial depend on each other; whether they do is no matter "
                 "of choice once there are trials: create a new study"
             )
-        spec = {key: value for key, value in settings.items() if key not in ("bound", "prior")}
+        spec = {key: value for key, value in settings.items() if key != "bound"}
         settings = build({**spec, "dependence": "any"}, study.mdp).settings()
     study.sync()
     trials, actions, queue = study._read(

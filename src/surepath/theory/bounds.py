@@ -545,8 +545,8 @@ def most_trials(mdp: MDP, settings: Mapping[str, Any], flow: ArrayLike | None = 
         >>> round(most_trials(mdp, Challenger(mdp, 0.3, 0.1, 0.1).settings()))
         4160
     """
-    epsilon, bound = check_epsilon(settings["epsilon"]), settings["bound"]
-    entries = [entry for entry in bound["entries"] if entry["prior"] == "stages"]
+    epsilon = check_epsilon(settings["epsilon"])
+    entries = [entry for entry in settings.get("bound", ()) if entry["prior"] == "stages"]
     if epsilon == 0 or not entries or any(entry["kind"] != "half-normal" for entry in entries):
         raise SettingError('this bound is for epsilon above 0, dependence="any" and a declared sigma')
     even = even_flow(mdp)
@@ -557,11 +557,9 @@ def most_trials(mdp: MDP, settings: Mapping[str, Any], flow: ArrayLike | None = 
     degree = np.diff(mdp.first)[mdp.source]
     far = 0.5 / max(1, mdp.n_arcs - mdp.horizon)
     near = far + 0.5 / (most * np.maximum(degree - 1, 1))
+    shares = even / even.mean()
     sides = [
-        [
-            np.clip(of["factor"] * entry["scale"] * (even / even.mean()) ** of["power"], bound["least"], bound["most"])
-            for of in (bound["rival"], bound["incumbent"])
-        ]
+        [np.clip(entry["scale"] * part, 1.0, 1e15) for part in (shares, np.sqrt(shares * mdp.n_arcs / mdp.horizon))]
         for entry in entries
     ]
 

@@ -12,21 +12,8 @@ their passes side by side, arcs are the first axis and rows the second, and an a
 path through it is at most g for one row. The rounds are repeated with what is left. At the first arc of q that is
 cleared, all of q was still there.
 
-Kinds of entries, by the law over which the tilt l of exp(l S - l^2 n / 2) is mixed (S the sum of an arc's n noises over
-sigma); log M of the mixture bounds an arc's error by k (log M + h*(y)), and w = k [h*(y) + 1/2 log(1 + n / c)]:
-
-    half-normal   normal of precision c, l >= 0       h* at sigma sqrt(n + c) / (n k)
-    shifted       normal of precision c around mu     n y^2 / 2 + c (mu - y)^2 / 2,  y = sigma / (k n)
-    bernstein, betting   half-normal here; `noise.py` has the arcs whose noise is learned
-
-Priors over the wrong answers p, given the right one q; each must sum to at most 1:
-
-    uniform       1 / (P - 1) for each of the P - 1 others
-    detour        a walk beside q: with it 1 - rho, away from it rho / (degree - 1), elsewhere 1 / degree; divided by
-                  1 - (1 - rho)^b, b the most choices on a path, since it may end at q itself
-    excursion     over single excursions: one of b choices to leave at, one of degree - 1 arcs, then 1 / degree each
-    stages        over single arcs, where the scores of a trial may depend on each other: `stages.py`
-    plans         1 / (P - 1) again, over plans that share no step, by totals of trials: `stages.py`
+A shifted entry, normal of precision c around mu, has w = k [n y^2 / 2 + c (mu - y)^2 / 2 + 1/2 log(1 + n / c)] with
+y = sigma / (k n). `noise.py` has arcs whose noise is learned; below are scores that may depend on each other.
 
 Nothing here is shared with the compiled code but the problem itself. What is not finite proves nothing.
 """
@@ -34,9 +21,10 @@ Nothing here is shared with the compiled code but the problem itself. What is no
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,11 +33,14 @@ from scipy.special import erfcx, ndtr
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
+from surepath.model.paths import even_flow
 
 KINDS = ("half-normal", "shifted", "bernstein", "betting")
 PRIORS = ("detour", "uniform", "excursion", "stages", "plans")
 RIVAL, OWN = "rival", "incumbent"
-FINER = 4  # slopes between two of the learner's own: any slope is valid
+RHO = 0.4  # of the detour prior
+LEAST_C, MOST_C = (0.25, 1.0), 1e15  # the least c where noise is learned, and where it is declared
+RATIO, FINER = 1.2, 4  # of the learner's slopes, and slopes between two of them: any slope is valid
 
 UNIT = 2.0**-50  # what rounding may do to one mean or one term of a sum, relative to its size
 BLOCK_NUMBERS = 4_000_000  # numbers of one block of rows
@@ -58,6 +49,10 @@ CONJUGATE_ROUNDING = 2e-13  # of the exact points, added on the safe side
 LEAST_VARIANCE = 1e-6  # of the largest variance: what an arc without noise counts for in the optimal design
 SHARE_DIGITS = 9  # of planned shares
 EVEN_COSTS = 1e-5  # relative: how far the costs of two paths may be apart under the optimal design
+
+SLOPES = np.geomspace(1 / 6, 6.0, 41)  # of a pair, in units of the one that suits S0 if the noise is Gaussian
+KAPPA_RATIO = 1.1
+NONE: FloatArray = np.zeros(0)
 
 Entry = Mapping[str, Any]
 
@@ -156,7 +151,7 @@ class PlainBound:
         gain = self.differences(seen, arcs, path[mdp.arcs.stage[arcs]])
         some = np.zeros(mdp.n_arcs, dtype=bool)
         some[arcs] = some[path] = True
-        for entry in entries.bound["entries"]:
+        for entry in entries.bound:
             price = entries.price(entry, path, single)
             slopes = entries.slopes(entry, seen, some)
             for k in np.array_split(slopes, 1 + len(slopes) * mdp.n_arcs // BLOCK_NUMBERS):
@@ -289,19 +284,14 @@ class Price:
     fixed: float
 
 
-def invalid_numbers(bound: Mapping[str, Any]) -> list[str]:
-    """List what makes the numbers of a bound no bound at all; a number that is not finite makes none."""
-    wrong, entries = [], bound["entries"]
+def invalid_entries(entries: Sequence[Entry]) -> list[str]:
+    """List what makes entries no bound at all; a number that is not finite makes none."""
+    wrong = []
     if not entries or not sum(_number(entry["weight"]) for entry in entries) <= 1 + 1e-12:
         wrong.append("the weights of the entries sum to more than 1")
     positive = [value for entry in entries for key, value in entry.items() if key not in ("kind", "prior", "flow")]
-    positive += [bound[side]["factor"] for side in (RIVAL, OWN)] + [bound["least"], bound["most"]]
     if not all(0 < _number(number) < np.inf for number in positive):
-        wrong.append("weights, scales, factors and limits of c must be above 0")
-    if not all(abs(_number(bound[side]["power"])) <= 100 for side in (RIVAL, OWN)):
-        wrong.append("powers of shares must lie between -100 and 100")
-    if not (0 < _number(bound["rho"]) < 1 and 1.001 <= _number(bound["ratio"]) <= 100):
-        wrong.append("rho must lie between 0 and 1, and the ratio of slopes between 1.001 and 100")
+        wrong.append("weights and scales must be above 0")
     for priors in (("excursion",), ("stages", "plans")):
         if len({entry["prior"] in priors for entry in entries}) > 1:
             wrong.append(f"either all entries have the prior {' or '.join(priors)} or none has")
@@ -328,15 +318,15 @@ class Entries:
 
     def __init__(self, mdp: MDP, settings: Mapping[str, Any], planned: FloatArray | None = None) -> None:
         self.mdp, self.passes, self.bound, self._design = mdp, Passes(mdp), settings["bound"], planned
+        self.least = LEAST_C[settings["noise"] == "sigma"]
         self.delta, self.total = float(settings["delta"]), settings.get("total_sigma")
         sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
         self.sigma: FloatArray = np.where(mdp.is_known, 0.0, sigma)
-        self.log_paths = log_number_of_paths(mdp)
 
     @cached_property
     def shares(self) -> FloatArray:
         """Return each arc's part of the visits under evenly picked actions, scaled to mean 1."""
-        flow = self.passes.even_flow()
+        flow = even_flow(self.mdp)
         return np.asarray(flow / flow.mean())
 
     @cached_property
@@ -350,7 +340,7 @@ class Entries:
         """Return the visits that a shifted entry expects: numbers fixed in advance, and any such numbers are valid."""
         shares = self._design
         if entry["flow"] == "even":
-            shares = self.passes.even_flow()
+            shares = even_flow(self.mdp)
             scale = 10.0 ** (SHARE_DIGITS - 1 - np.floor(np.log10(shares)))
             shares = np.round(shares * scale) / scale
         if shares is None:
@@ -376,14 +366,12 @@ class Entries:
         return not longest <= shortest * (1 + EVEN_COSTS)
 
     def precision(self, entry: Entry, side: str) -> FloatArray:
-        """Return c of every arc: scale * factor * share ** power, between least and most."""
+        """Return c of every arc: scale times its share for a rival's, times the root of N / H and share otherwise."""
         if entry["kind"] == "shifted":
             return float(entry["steadiness"]) * self.planned(entry)
-        numbers = self.bound[side]
-        power = float(numbers["power"])
-        share = np.sqrt(self.shares) if power == 0.5 else self.shares**power
-        c = float(numbers["factor"]) * (float(entry["scale"]) * share)
-        return np.asarray(np.clip(c, float(self.bound["least"]), float(self.bound["most"])))
+        root = np.sqrt(self.mdp.n_arcs / self.mdp.horizon)
+        c = float(entry["scale"]) * (self.shares if side == RIVAL else root * np.sqrt(self.shares))
+        return np.asarray(np.clip(c, self.least, MOST_C))
 
     def cost(self, entry: Entry) -> float:
         """Return log(1 / (delta weight))."""
@@ -394,7 +382,7 @@ class Entries:
         noisy = np.flatnonzero(alive & (self.sigma > 0))
         if not noisy.size:
             return np.ones(0)
-        step = np.log(float(self.bound["ratio"])) / FINER
+        step = np.log(RATIO) / FINER
         if entry["kind"] == "shifted":
             done = seen.visits[noisy] / self.planned(entry)[noisy]
             start = np.log(float(entry["slope"]) * min(2.0, 1.0 / done.min()))
@@ -402,7 +390,7 @@ class Entries:
         a, extras = self.sizes(entry, seen, RIVAL, noisy)
         low, high, extra = np.log(a.min()), np.log(a.max()), float(extras.max())
         horizon, cost = self.mdp.horizon, self.cost(entry)
-        start = low - 0.5 * np.log(2 * (cost + self.log_paths + 2 * horizon * (extra + high - low)))
+        start = low - 0.5 * np.log(2 * (cost + self.mdp.log_paths + 2 * horizon * (extra + high - low)))
         end = high + 0.5 * np.log(horizon / cost) + 4 * FINER * step
         return np.asarray(np.exp(start + step * np.arange(1 + max(0, int((end - start) / step)))))
 
@@ -432,17 +420,17 @@ class Entries:
         One excursion of q belongs to the pair of q and the path that takes p's stretch in its place. They share the
         rest, of which only the most choices it can have are known.
         """
-        mdp, horizon, rho = self.mdp, self.mdp.horizon, float(self.bound["rho"])
+        mdp, horizon, paths = self.mdp, self.mdp.horizon, self.mdp.log_paths
         before, after = self.choices
         most, cost = float(after[0]), self.cost(entry)
         arc, leaving, meeting = np.zeros(mdp.n_arcs), np.zeros(horizon), np.zeros(horizon + 1)
         if most == 0:
             return Price(arc, leaving, meeting, cost)
         if entry["prior"] == "uniform":
-            return Price(arc, leaving, meeting, cost + self.log_paths + float(np.log1p(-np.exp(-self.log_paths))))
+            return Price(arc, leaving, meeting, cost + paths + float(np.log1p(-np.exp(-paths))))
         detour = entry["prior"] == "detour"
-        stay, out = (-np.log1p(-rho), -np.log(rho)) if detour else (0.0, 0.0)
-        fixed = cost + float(np.log(-np.expm1(most * np.log1p(-rho))) if detour else np.log(most))
+        stay, out = (-np.log1p(-RHO), -np.log(RHO)) if detour else (0.0, 0.0)
+        fixed = cost + float(np.log(-np.expm1(most * np.log1p(-RHO))) if detour else np.log(most))
         if not detour and not single:  # every excursion of q pays for itself
             out, fixed = fixed, 0.0
         for h, own in enumerate(path.tolist()):
@@ -544,21 +532,171 @@ class Passes:
         mdp = self.mdp
         return np.asarray(self.behind(weight, ends)[mdp.source] + weight + self.ahead(weight, ends)[mdp.target])
 
-    def even_flow(self) -> FloatArray:
-        """Return each arc's part of the visits when every state picks its actions evenly."""
+
+# Stage pairs ----------------------------------------------------------------------------------------------------------
+# Where the scores of one trial may depend on each other (docs, shared luck):
+#
+# x is an arc of any path q, y the arc of the path p in the same
+# stage, W(k) the width of an arc at slope k as in `bound.py` or `noise.py`, pi(y | x) = 1/2 / (N - H), plus
+# 1/2 / (b (degree - 1)) where both leave the same node, b the most choices on a path. With probability 1 - delta, for q
+# the best path, at all times, for all p, entries, slopes and kappa > 0,
+#
+#     S0   mu_x - mu_y <= rhat_x - rhat_y + W_x(k) + W_y(k) + k log(1 / (delta pi weight)),
+#     S    V(q) - V(p) <= sum over stages of [rhat_x - rhat_y + W_x(k) + W_y(k) + k (log(k / (kappa pi weight)) - 1)]
+#                         + kappa / delta.
+#
+# An S0 bound holds for good: the least of all moments may take the place of any stage, in a proof about any moment, and
+# so may what the declared ranges allow. Terms of S belong to one moment and one kappa; they are never kept. Where plans
+# share no step a declared sigma of a trial's total gives S0 for whole plans, with the prior 1 / (P - 1), by "plans".
+
+
+class StageBound(PlainBound):
+    """The bound of one study under any dependence inside a trial.
+
+    Attributes:
+        kept: The least S0 bound of each pair (x, y) that a moment has proven, of those that `keep` was given.
+    """
+
+    def __init__(self, entries: Entries, needs_scores: bool = False) -> None:
+        super().__init__(entries, needs_scores)
+        self.kept: dict[tuple[int, int], float] = {}
         mdp = self.mdp
-        at_node, share = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_arcs)
-        at_node[0] = 1.0
-        degree = np.diff(mdp.first)
-        for stage in self.stages:
-            share[stage] = at_node[mdp.source[stage]] / degree[mdp.source[stage]]
-            np.add.at(at_node, mdp.target[stage], share[stage])
-        return share
+        degree, most = np.diff(mdp.first), max(1.0, float(entries.choices[1][0]))
+        self._far = 0.5 / max(1, mdp.n_arcs - mdp.horizon)
+        self._near = self._far + 0.5 / (most * np.maximum(degree - 1, 1))  # by node
+        self._of: tuple[Sums, bytes, tuple[IntArray, FloatArray, FloatArray]] | None = None
+
+    def _tried(self, seen: Sums, x: IntArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return slopes of all entries and W_x + W_y + k log(1 / (pi weight)) there, [pairs, tried].
+
+        The slope that suits S0 is about sqrt(A / C), A the mean of both a^2, C all that S0 pays per slope.
+        """
+        entries, node = self.entries, self.mdp.source[y]
+        prior = np.where(self.mdp.source[x] == node, self._near[node], self._far)
+        slopes, totals = [], []
+        for entry in self._by("stages"):
+            per, square = entries.cost(entry) - np.log(prior), np.zeros(len(x))
+            for side, arcs in ((RIVAL, x), (OWN, y)):
+                noisy = np.flatnonzero(self.sigma[arcs] > 0)
+                a, extra = entries.sizes(entry, seen, side, arcs[noisy])
+                square[noisy] += a**2 / 2
+                per[noisy] += extra
+            k = np.sqrt(square / per)[:, None] * SLOPES
+            total = entries.width(entry, RIVAL, seen, k, x) + entries.width(entry, OWN, seen, k, y)
+            slopes.append(k)
+            totals.append(total + k * (entries.cost(entry) + np.log(entries.delta) - np.log(prior))[:, None])
+        return np.concatenate(slopes, axis=1), np.concatenate(totals, axis=1)
+
+    def pair_bounds(self, seen: Sums, x: IntArray, y: IntArray, kappas: FloatArray = NONE) -> FloatArray:
+        """Return bounds of pairs of arcs that a moment proves, [pairs, 1 + kappas]: S0, then terms of S by kappa."""
+        bounds = np.repeat(self.differences(seen, x, y)[:, None], 1 + len(kappas), axis=1)
+        noisy = np.flatnonzero((self.sigma[x] > 0) | (self.sigma[y] > 0))
+        for part in np.array_split(noisy, 1 + noisy.size * 400 // BLOCK_NUMBERS):
+            if part.size:
+                k, total = self._tried(seen, x[part], y[part])
+                bounds[part, 0] += (total - k * np.log(self.entries.delta)).min(axis=1)
+                total += k * (np.log(k) - 1)
+                for row, kappa in enumerate(kappas, start=1):
+                    bounds[part, row] += (total - k * np.log(kappa)).min(axis=1)
+        return bounds
+
+    def _by(self, prior: str) -> list[Entry]:
+        return [entry for entry in self.entries.bound if entry["prior"] == prior]
+
+    def total_bounds(self, seen: Sums, path: IntArray) -> FloatArray:
+        """Return what totals prove of V(q) - V(path), [P] by first option of q; infinite where visits do not agree."""
+        mdp, entries = self.mdp, self.entries
+        plans = np.arange(mdp.first[1])[:, None] + np.zeros(mdp.horizon, dtype=np.int64)
+        for h in range(1, mdp.horizon):
+            plans[:, h] = mdp.first[mdp.target[plans[:, h - 1]]]
+        counts = np.where(self.sigma[plans] > 0, seen.counts[plans], -1)
+        n = counts.max(axis=1).astype(np.float64)
+        n[((counts >= 0) & (counts != n[:, None])).any(axis=1) | (n < 1)] = np.nan
+        own, bounds = int(path[0]), np.full(len(plans), np.inf)
+        for entry in self._by("plans"):
+            c, d = entries.precision(entry, RIVAL)[plans[:, 0]], entries.precision(entry, OWN)[own]
+            a, b = entries.total * np.sqrt(n + c) / n, entries.total * np.sqrt(n[own] + d) / n[own]
+            fixed = (
+                entries.cost(entry) + np.log(max(1, len(plans) - 1)) + np.log1p(n / c) / 2 + np.log1p(n[own] / d) / 2
+            )
+            k = np.sqrt((a**2 + b**2) / 2 / fixed)[:, None] * SLOPES
+            both = upper_conjugate(a[:, None] / k) + upper_conjugate(b / k)
+            bounds = np.fmin(bounds, (k * (both + fixed[:, None])).min(axis=1))
+        return np.asarray(bounds + self.differences(seen, plans, path).sum(axis=1))
+
+    def keep(self, seen: Sums, x: IntArray, y: IntArray) -> None:
+        """Keep the S0 bounds of pairs of arcs of a moment, where they are the least so far."""
+        for pair, bound in zip(zip(x.tolist(), y.tolist()), self.pair_bounds(seen, x, y)[:, 0].tolist()):
+            if bound < self.kept.get(pair, np.inf):
+                self.kept[pair] = bound
+
+    def off(self, seen: Sums, path: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the arcs off a path that can be compared with its own, and those."""
+        usable, own = (seen.visits > 0) | self.mdp.is_known, path[self.mdp.arcs.stage]
+        x = np.flatnonzero(usable & usable[own] & (own != np.arange(self.mdp.n_arcs)))
+        return x, own[x]
+
+    def _kappas(self, seen: Sums, arcs: IntArray) -> FloatArray:
+        """Choose kappas that cover what any path may need: the best is delta times the sum of its slopes."""
+        found = [self.entries.sizes(e, seen, side, arcs) for e in self._by("stages") for side in (RIVAL, OWN)]
+        if not arcs.size:
+            return NONE
+        low, high = min(float(a.min()) for a, _ in found) / 6, max(float(a.max()) for a, _ in found)
+        count = 1 + int(np.log(self.mdp.horizon * high / low) / np.log(KAPPA_RATIO))
+        return np.asarray(self.entries.delta * low * KAPPA_RATIO ** np.arange(count))
+
+    def _pairs(self, seen: Sums, path: IntArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the arcs off the path, the kappas, and the bounds by them.
+
+        A moment and a path are asked for again and again with fewer and fewer arcs: they are computed once.
+        """
+        if self._of is None or self._of[0] is not seen or self._of[1] != path.tobytes():
+            x, y = self.off(seen, path)
+            kappas = self._kappas(seen, np.flatnonzero((self.sigma > 0) & (seen.visits > 0)))
+            self._of = seen, path.tobytes(), (x, kappas, self.pair_bounds(seen, x, y, kappas))
+        return self._of[2]
+
+    def noisy_rows(self, seen: Sums, path: IntArray, arcs: IntArray, single: bool) -> Iterator[Rows]:
+        """Yield the rows of kappa; the first has none, every stage its S0 bound."""
+        mdp, (x, kappas, bounds) = self.mdp, self._pairs(seen, path)
+        own, now = path[mdp.arcs.stage[arcs]], bounds[np.searchsorted(x, arcs)]
+        kept = [self.kept.get(pair, np.inf) for pair in zip(arcs.tolist(), own.tolist())]
+        least = np.minimum(np.minimum(now[:, 0], kept), self.ends[1][arcs] - self.ends[0][own])
+        every = np.minimum(now, least[:, None])
+        weight = np.full((mdp.n_arcs, every.shape[1]), -np.inf)
+        weight[arcs], weight[path] = np.where(np.isnan(every), np.inf, every), 0.0
+        constant = np.concatenate([[0.0], kappas / self.entries.delta])
+        if self._by("plans"):
+            start, totals = arcs[arcs < mdp.first[1]], np.full((mdp.n_arcs, 1), -np.inf)
+            totals[arcs] = totals[path] = 0.0
+            totals[start, 0] = self.total_bounds(seen, path)[start]
+            yield Rows(totals, np.zeros(1), 0.0, free_ends(path, 1) if single else None)
+        for some in np.array_split(np.arange(len(constant)), 1 + weight.size // BLOCK_NUMBERS):
+            yield Rows(weight[:, some], constant[some], 0.0, free_ends(path, len(some)) if single else None)
 
 
-def log_number_of_paths(mdp: MDP) -> float:
-    """Return the logarithm of the number of paths, counted backward with logarithms."""
-    count = np.zeros(mdp.n_nodes + 1)
-    for node in range(mdp.n_nodes - 1, -1, -1):
-        count[node] = np.logaddexp.reduce(count[mdp.target[mdp.first[node] : mdp.first[node + 1]]])
-    return float(count[0])
+def plans_apart(mdp: MDP) -> bool:
+    """Return whether plans share no step: as many options in every step, and as many states in all but the first."""
+    plans = int(mdp.first[1])
+    return mdp.n_arcs == mdp.horizon * plans and mdp.n_nodes == 1 + (mdp.horizon - 1) * plans
+
+
+# Kept pairs as a certificate holds them -------------------------------------------------------------------------------
+
+Kept = Mapping[str, Any]  # trials: after how many; pair: arcs x and y; visits, sums, missing: of these two by then
+KEPT_FIELDS = {"trials", "pair", "visits", "sums", "missing"}
+
+
+def kept_moments(rows: Sequence[Kept], last: Sums) -> Iterator[tuple[int, Sums, IntArray, IntArray]]:
+    """Yield the moments of kept pairs in order: trials, sums of all arcs named so far, and the pairs kept then.
+
+    First gains and scores are those of the `last` moment, which every earlier one shares.
+    """
+    visits, sums, missing = np.zeros_like(last.visits), np.zeros_like(last.sums), np.zeros_like(last.visits)
+    for trials, some in groupby(sorted(rows, key=lambda row: row["trials"]), key=lambda row: row["trials"]):
+        now = list(some)
+        for row in now:
+            pair = row["pair"]
+            visits[pair], sums[pair], missing[pair] = row["visits"], row["sums"], row["missing"]
+        x, y = np.array([row["pair"] for row in now], dtype=np.int64).T
+        yield trials, Sums(visits.copy(), last.origin, sums.copy(), last.scores, missing.copy()), x, y

@@ -17,18 +17,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from surepath._checks import FloatArray, rounded_up, shortened
+from surepath._checks import BoolArray, FloatArray, rounded_up, shortened
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.model.text_files import read_text
-from surepath.verify.stages import missing_rule
 
-KIND, CERTIFICATE_FORMAT = "surepath certificate", 7
+KIND, CERTIFICATE_FORMAT = "surepath certificate", 8
 CERTIFICATE_FIELDS = {
     *("kind", "format", "statement", "certified_gap", "plan", "path", "done", "epsilon", "delta", "assumptions"),
     *("warnings", "trials", "actions", "log", "proof", "evidence", "planned", "settings", "problem", "problem_hash"),
@@ -370,3 +369,22 @@ def _sizes(sigma: FloatArray) -> str:
 def _number(value: float) -> str:
     """Write a number so that it reads back as the same one."""
     return repr(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+# Scores that are missing ----------------------------------------------------------------------------------------------
+
+
+class MissingRule(NamedTuple):
+    """What the scores that broken-off trials do not show count for, where trials may break off for what they score."""
+
+    noisy: BoolArray  # [N] options that have noise: a trial that lacks none of their scores is whole
+    fills: bool  # each counts as an end of its range; else the trial is left out whole
+
+
+def missing_rule(mdp: MDP, settings: Mapping[str, Any]) -> MissingRule | None:
+    """Return the rule of a study with these settings; None where what was seen counts and nothing else."""
+    if settings.get("dependence") != "any" or settings["missing"] != "related":
+        return None
+    noisy = (np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,)) > 0) & ~mdp.is_known
+    ranged = mdp.gain_range is not None and bool(np.isfinite(np.array(mdp.gain_range)[:, noisy]).all())
+    return MissingRule(noisy, settings["noise"] != "bernstein" and (ranged or not noisy.any()))

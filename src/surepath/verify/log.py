@@ -21,8 +21,7 @@ from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.text_files import read_text
 from surepath.verify.bound import Scores, Sums
-from surepath.verify.file import SOURCES, STATES, TIGHTEN, WORST
-from surepath.verify.stages import MissingRule
+from surepath.verify.file import SOURCES, STATES, TIGHTEN, WORST, MissingRule
 
 MOST_LOG_BYTES = 4 * 1024**3
 LOG_FORMAT = "surepath-study-log"
@@ -148,8 +147,7 @@ class Replay:
     Attributes:
         visits, origin, sums, missing: As in `Sums`, arrays that grow.
         scores: The gains themselves, where they are kept.
-        trials: Trials so far.
-        states, sources: How many there were of each.
+        states, sources: How many trials there were of each.
         outlived: Results of trials that had been given up: they do not count.
         refused: Trials whose scores are too large for double precision to decide what epsilon asks for.
         unfit: Numbers of trials with a score that cannot be one: not finite, too large or outside its range.

@@ -18,8 +18,8 @@ import numpy as np
 
 from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
-from surepath.verify.bound import OWN, Entries, Entry, PlainBound, Scores, Sums, invalid_numbers
-from surepath.verify.stages import StageBound, plans_apart
+from surepath.verify import bound as plain
+from surepath.verify.bound import OWN, Entries, Entry, PlainBound, Scores, Sums
 
 LEARNED_KINDS = ("bernstein", "betting")
 VISITS = 25.0
@@ -43,33 +43,33 @@ def checker_of(
     sizes = sigma if isinstance(sigma, list) else [0.0 if sigma == "unknown" else sigma]
     if len(sizes) not in (1, mdp.n_arcs) or not all(_is_size(size) for size in sizes):
         return None, "no proof: every sigma must be a number of at least 0"
-    invalid = invalid_numbers(bound)
+    invalid = plain.invalid_entries(bound)
     if invalid:
         return None, f"no proof: {'; '.join(invalid)}"
-    kinds = {entry["kind"] for entry in bound["entries"]}
+    kinds = {entry["kind"] for entry in bound}
     if settings.get("missing") not in ("related", "unrelated"):
         return None, "no proof: it is not said what broken-off trials have to do with their scores"
-    dependence, priors = settings.get("dependence"), {entry["prior"] for entry in bound["entries"]}
+    dependence, priors = settings.get("dependence"), {entry["prior"] for entry in bound}
     if dependence not in ("any", "independent") or (dependence == "any") != (priors <= {"stages", "plans"}):
         return None, 'no proof: entries by "stages" or "plans" are for dependence "any", and there are no others for it'
-    if "plans" in priors and not (_is_size(settings.get("total_sigma")) and plans_apart(mdp)):
+    if "plans" in priors and not (_is_size(settings.get("total_sigma")) and plain.plans_apart(mdp)):
         return None, "no proof: totals of trials need a declared sigma and plans that share no step"
     if sigma == "unknown":
         if dependence == "any":
             return None, "no proof: an unknown sigma is bounded from scores that do not depend on each other"
         if kinds & {*LEARNED_KINDS, "shifted"}:
             return None, "no proof: the tilts of these entries count in units of a sigma that is unknown"
-        found = differing_sigmas(mdp)
-        if found:
+        found = np.unique([] if mdp.sigma is None else mdp.sigma[~mdp.is_known & (mdp.sigma > 0)])
+        if len(found) > 1:
             return None, f"no proof: one unknown sigma for all options, but noise from {found[0]:g} to {found[-1]:g}"
         return UnknownSigma(mdp, settings), ""
     learned = bool(kinds & set(LEARNED_KINDS))
     entries = (LearnedEntries if learned else Entries)(mdp, settings, planned)
-    if any(entry.get("flow") not in (None, "even", "design") for entry in bound["entries"]):
+    if any(entry.get("flow") not in (None, "even", "design") for entry in bound):
         return None, "no proof: visits are planned by a flow that this version does not know"
-    if any(entry.get("flow") == "design" for entry in bound["entries"]) and entries.wrong_design():
+    if any(entry.get("flow") == "design" for entry in bound) and entries.wrong_design():
         return None, "no proof: the planned shares of the trials are not those of the optimal design"
-    return (StageBound if dependence == "any" else PlainBound)(entries, learned), ""
+    return (plain.StageBound if dependence == "any" else PlainBound)(entries, learned), ""
 
 
 def _is_size(value: Any) -> bool:
@@ -189,18 +189,14 @@ class LearnedEntries(Entries):
 
 # Empirical Bernstein a second time: the conjugate Z*(y, W) by points of its graph (docs, "Unknown noise").
 #
-#     Z(S, W) = integral over 0 < l < 1 of exp(l S - psi(l) W),   psi(l) = -log(1 - l) - l,
-#     Z*(y, W) = sup over S of y S - log Z(S, W),
-#     width of an arc at slope k after n scores in a range R wide = k [ Z*(R / (n k), V + c) + log Z(0, c) ].
-#
 # Each S gives one exact point of Z*: at y = the mean of l under what Z integrates it is y S - log Z(S, W); its slope
-# in W there is the mean of psi(l). Z* is convex in y, so chords between points lie above it; concave in W, so tangents
-# do. Rows of points are made for the W of a fine grid, and of the tangents from the row below and the row above the
-# smaller counts. Left of all points Z*(y) <= Z*(y0) + log(y0 / y).
+# in W there is the mean of psi(l) = -log(1 - l) - l. Z* is convex in y, so chords between points lie above it; concave
+# in W, so tangents do. Rows of points are made for the W of a fine grid, and of the tangents from the row below and the
+# row above the smaller counts. Left of all points Z*(y) <= Z*(y0) + log(y0 / y).
 #
-# The integral: with l = 1 - exp(-u) it is that of exp(g(u)), g(u) = S l - W (u - l) - u. g has one peak, at
-# log((S + W) / (W + 1)) or at 0; Gauss's rule is taken on either side over all that lies within REACH of its height.
-# Cutting off the rest makes Z smaller and Z* larger.
+# The integral Z(S, W) of exp(l S - psi(l) W) over 0 < l < 1: with l = 1 - exp(-u) it is that of exp(g(u)),
+# g(u) = S l - W (u - l) - u. g has one peak, at log((S + W) / (W + 1)) or at 0; Gauss's rule is taken on either side
+# over all that lies within REACH of its height. Cutting off the rest makes Z smaller and Z* larger.
 
 W_STEP = np.log(1.5) / 16  # of the grid of W, logarithmic
 LEAST_Y, MOST_Y, Z_STEP = 2e-7, 0.995, 0.02
@@ -296,17 +292,11 @@ def bernstein_widths(w: float, start: float, c: float, n: int, slopes: FloatArra
 
 # Betting a second time: what the scores of one option exclude of its mean (docs, "Unknown noise").
 #
-#     P(r, l) = product over the scores x in [0, 1] of (1 + l (r - x)),      M(r) = p0 + sum over l of prior(l) P(r, l),
-#
-# with 1 - x for x and 1 - r for r on the incumbent's side. The tilts l of a mean r are those of its cell, parts of what
-# may be bet at the cell's left end: fixed before the data, and numbers of this kind of entry as much as its name is.
-# Bets with a tilt stop when P at the right end of the cell has reached MOST.
-#
-# What is computed: log P at both ends and in the middle of each cell, as sums of logarithms. log P is concave in r, so
+# Computed is log P at both ends and in the middle of each cell, as sums of logarithms. log P is concave in r, so
 # between two neighbours it lies above the chord. In its place that makes log M at least f, a log-sum-exp of affine
-# functions, convex. A convex function lies above its tangents: f is at least the tangent at the left end up to some
-# point, and at least the tangent at the right end from there on. So the supremum of (r - mean) - k log M(r) over the
-# stretch is at most the largest of three lines in k: those of its two ends and of the point where the tangents meet.
+# functions, convex, which lies above its tangents: above that at the left end up to some point, and above that at the
+# right end from there on. So the supremum of (r - mean) - k log M(r) over the stretch is at most the largest of three
+# lines in k: those of its two ends and of the point where the tangents meet.
 
 CELLS, TILTS = 128, 20
 SHARES = np.geomspace(1e-3, 0.98, TILTS)
@@ -392,44 +382,21 @@ def betting_widths(lines: tuple[FloatArray, FloatArray], mean: float, slopes: Fl
 
 # One unknown sigma ----------------------------------------------------------------------------------------------------
 
-# Gaussian noise of one unknown size a second time, in plain NumPy (docs, "Unknown noise").
-#
-# RSS is the sum of (X - m)^2 over all scores but the first of each arc, m the mean of the arc's scores before; nu is
-# their number. Arcs without noise, by a known score or a declared sigma of 0, add to neither. With probability 1 - eta
-# delta at all times, eta delta what the entries of the bound leave of delta,
-#
-#     sigma^2 <= min over t of t RSS / ( nu/2 log(1 + 2t) - log(J / (eta delta)) ),    t one of J = 8 numbers.
-#
-# The bound of the theorem grows with sigma, so this bound on it is taken in its place. Nothing else changes.
+# Gaussian noise of one unknown size a second time (docs, "Unknown noise"): RSS over all scores but the first of each
+# arc bounds sigma with probability 1 - eta delta, eta delta what the entries of the bound leave of delta. The bound of
+# the theorem grows with sigma, so this one is taken in its place. Arcs without noise add nothing.
 
 SIGMA_TILTS = np.geomspace(0.03, 3.0, 8)
 LARGEST_SIGMA = 1e100  # in place of infinity: only what needs no noise can be proven with it
-
-
-def without_noise(mdp: MDP) -> BoolArray:
-    """Find the arcs that are declared exact: sigma 0, or a range of one value and no sigma."""
-    exact = np.zeros(mdp.n_arcs, dtype=bool) if mdp.sigma is None else np.asarray(mdp.sigma == 0)
-    if mdp.reward_range is not None:
-        bare = np.ones(mdp.n_arcs, dtype=bool) if mdp.sigma is None else np.isnan(mdp.sigma)
-        exact |= bare & (mdp.reward_range[0] == mdp.reward_range[1])
-    return exact
-
-
-def differing_sigmas(mdp: MDP) -> list[float]:
-    """List the sizes of noise that are declared, if they are several."""
-    if mdp.sigma is None:
-        return []
-    sizes: list[float] = np.unique(mdp.sigma[~mdp.is_known & (mdp.sigma > 0)]).tolist()
-    return sizes if len(sizes) > 1 else []
 
 
 class UnknownSigma(PlainBound):
     """The bound of a study whose sigma is unknown: `settings` with sigma 1, or 0 where declared, give the entries."""
 
     def __init__(self, mdp: MDP, settings: Mapping[str, Any]) -> None:
-        sigma = np.where(without_noise(mdp), 0.0, 1.0)
+        sigma = np.where(mdp.declared_sigma == 0, 0.0, 1.0)
         super().__init__(Entries(mdp, {**settings, "sigma": sigma}), needs_scores=True)
-        spare = 1.0 - sum(float(entry["weight"]) for entry in settings["bound"]["entries"])
+        spare = 1.0 - sum(float(entry["weight"]) for entry in settings["bound"])
         self.part = spare * float(settings["delta"]) if spare > 0 else 0.0
 
     def sigma_at(self, seen: Sums) -> float:

@@ -25,38 +25,11 @@ from surepath.errors import CertificateError, SurepathError
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
-from surepath.verify.bound import PlainBound, Scores, Sums
-from surepath.verify.file import (
-    ADVICE,
-    CERTIFICATE_FIELDS,
-    CONFIRM,
-    CONFIRMED,
-    CONTRADICTED,
-    DOUBT,
-    EVIDENCE,
-    EXCLUDE,
-    NO,
-    NOTHING,
-    REFERENCE,
-    ROUNDS,
-    SOURCES,
-    STATES,
-    TIGHTEN,
-    WORST,
-    YES,
-    assumptions,
-    checked_kind,
-    confirmations,
-    content_hash,
-    contradiction,
-    moment,
-    read,
-    statement,
-)
+from surepath.verify import file
+from surepath.verify.bound import KEPT_FIELDS, Kept, PlainBound, Scores, StageBound, Sums, kept_moments
 from surepath.verify.log import Action, Log, Replay, in_order, is_action, largest_known, read_log, too_coarse
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
-from surepath.verify.stages import KEPT_FIELDS, Kept, StageBound, kept_moments, missing_rule
 
 MOST = 1e300  # no number of a certificate is larger
 SAME_RETURN, SAME_STEP = 1e-12, 2.0**-48  # relative: what rounding may set returns apart by, and for each step
@@ -79,7 +52,7 @@ class Verdict:
         recomputed_gap: The least gap that the sums prove, where it was needed to say what differs.
     """
 
-    answer: str = NO
+    answer: str = file.NO
     differences: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     certified_gap: float | None = None
@@ -88,7 +61,7 @@ class Verdict:
     @property
     def holds(self) -> bool:
         """Return whether the certificate was confirmed."""
-        return self.answer == YES
+        return self.answer == file.YES
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -113,9 +86,9 @@ def verify(
         CertificateError: When it is not a certificate of this format.
     """
     if isinstance(certificate, Mapping):
-        content = checked_kind(dict(certificate), "this mapping")
+        content = file.checked_kind(dict(certificate), "this mapping")
     else:
-        content = read(certificate)
+        content = file.read(certificate)
     verdict = Verdict()
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -123,9 +96,9 @@ def verify(
     except Exception as error:  # whatever a forger has written there: it proves nothing
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")
-        verdict.answer = NO
-    if verdict.differences and verdict.answer != DOUBT:
-        verdict.answer = NO
+        verdict.answer = file.NO
+    if verdict.differences and verdict.answer != file.DOUBT:
+        verdict.answer = file.NO
     return verdict
 
 
@@ -136,7 +109,7 @@ def _check(content: dict[str, Any], verdict: Verdict, log: str | Path | Log | No
         raise CertificateError(f"{odd} is not a number that a certificate can hold")
     gap = content.get("certified_gap")
     verdict.certified_gap = gap if isinstance(gap, float) else None
-    if content.get("sha256") != content_hash(content):
+    if content.get("sha256") != file.content_hash(content):
         wrong.append("sha256 does not match: something in the file was changed after it was written")
     facts = facts_of(content)
     _check_facts(content, facts, wrong)
@@ -153,14 +126,14 @@ def _check(content: dict[str, Any], verdict: Verdict, log: str | Path | Log | No
         verdict.notes.append(f"the log was read: {facts.prefix} trials give these sums, counts and this hash")
         if warned is None:
             verdict.notes.append("the warnings were not computed again from the log")
-    verdict.answer = YES
+    verdict.answer = file.YES
     _check_proof(content, facts, verdict)
-    if verdict.answer == YES and not wrong and content["certified_gap"] is not None:
+    if verdict.answer == file.YES and not wrong and content["certified_gap"] is not None:
         left_out = content["trials"]["refused"]
         if left_out:
             wrong.append(f"{left_out} trials were left out for the size of their scores")
-        wrong += [f"{CONTRADICTED}{contradiction(message)}" for message in found]
-        verdict.answer = DOUBT if wrong else YES
+        wrong += [f"{file.CONTRADICTED}{file.contradiction(message)}" for message in found]
+        verdict.answer = file.DOUBT if wrong else file.YES
 
 
 def _odd_number(value: Any) -> str | None:
@@ -197,7 +170,7 @@ class Facts:
 
 def facts_of(content: Mapping[str, Any]) -> Facts:
     """Read a certificate into arrays, or raise an error that says what is missing."""
-    _fields(content, CERTIFICATE_FIELDS, "a certificate")
+    _fields(content, file.CERTIFICATE_FIELDS, "a certificate")
     _lists(content, "path", "actions", "warnings")
     _fields(content["log"], {"trials", "actions", "digest"}, "its log")
     _fields(content["study"], {"name", "options", "created", "version"}, "its study")
@@ -208,7 +181,7 @@ def facts_of(content: Mapping[str, Any]) -> Facts:
         actions.append(Action(_whole(action["number"]), _whole(action["after"]), action["kind"], action["content"]))
     excluded = np.zeros(mdp.n_arcs, dtype=bool)
     for one in actions:
-        if one.kind == EXCLUDE:
+        if one.kind == file.EXCLUDE:
             excluded[_arcs(one.content, mdp)] = True
     options, planned = content["study"]["options"], content["planned"]
     return Facts(
@@ -310,19 +283,22 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         wrong.append(f"certified_gap must be a number of at least 0, not {gap!r}")
     if content["delta"] != settings["delta"] or not 0 < _real(content["delta"]) < 1:
         wrong.append(f"delta is {content['delta']!r}, the settings have {settings['delta']!r}")
-    tightened = [_real(action.content) for action in facts.actions if action.kind == TIGHTEN]
+    tightened = [_real(action.content) for action in facts.actions if action.kind == file.TIGHTEN]
     if epsilon != [_real(settings["epsilon"]), *tightened][-1] or epsilon < 0:
         wrong.append(f"epsilon is {epsilon!r}, which is not what the settings and tighten() left")
     if [action.number for action in facts.actions] != list(range(1, len(facts.actions) + 1)):
         wrong.append("the actions are not numbered 1, 2, ...")
     if facts.acted > len(facts.actions):
         wrong.append("the log is said to have more actions than are listed")
-    if any(action.kind not in (EXCLUDE, TIGHTEN, REFERENCE, CONFIRM, CONFIRMED) for action in facts.actions):
+    if any(
+        action.kind not in (file.EXCLUDE, file.TIGHTEN, file.REFERENCE, file.CONFIRM, file.CONFIRMED)
+        for action in facts.actions
+    ):
         wrong.append("there is an action that is none of exclude, tighten, confirm and confirmed")
-    for design, scores in confirmations(content["actions"]):
+    for design, scores in file.confirmations(content["actions"]):
         if wanted := _confirmation(design, scores, facts, settings):
             wrong.append(wanted)
-    if any(action.kind == EXCLUDE for action in facts.actions[facts.acted :]):
+    if any(action.kind == file.EXCLUDE for action in facts.actions[facts.acted :]):
         wrong.append("an option was excluded after the moment of this proof")
     mean = _means(mdp, seen)
     largest = max(largest_known(mdp), float(np.abs(mean).max()) * (1 - 1e-9), float(np.abs(seen.origin).max()))
@@ -333,7 +309,9 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
     words = [content["version"], content["created"], *(content["study"][key] for key in ("name", "created", "version"))]
     if not all(isinstance(word, str) for word in (*words, content["log"]["digest"], content["proof"]["by"])):
         wrong.append("names, versions and times must be text")
-    if facts.on_failure not in ("leave-out", WORST) or (facts.on_failure == WORST and mdp.reward_range is None):
+    if facts.on_failure not in ("leave-out", file.WORST) or (
+        facts.on_failure == file.WORST and mdp.reward_range is None
+    ):
         wrong.append(f"a failed trial cannot count as {facts.on_failure!r}")
     _check_counts(content, facts, wrong)
     _check_visits(facts, wrong)
@@ -345,15 +323,15 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
     for found in content["warnings"]:
         _fields(found, {"kind", "where", "declared", "seen", "p_value", "message", "advice"}, "a warning")
         numbers = [_real(found[name]) for name in ("declared", "seen", "p_value")]
-        if min(numbers) < 0 or numbers[2] > 1 or found["advice"] != ADVICE.get(found["kind"]):
+        if min(numbers) < 0 or numbers[2] > 1 or found["advice"] != file.ADVICE.get(found["kind"]):
             wrong.append("the warnings are not in the words and numbers of this format")
     refused = content["trials"]["refused"]
     if refused and not any(found["kind"] == "refused" for found in content["warnings"]):
         wrong.append(f"{refused} trials could not be counted, and no warning says so")
     if not wrong:
-        if content["statement"] != statement(content):
+        if content["statement"] != file.statement(content):
             wrong.append("the statement is not what the numbers say")
-        if content["assumptions"] != assumptions(content, mdp):
+        if content["assumptions"] != file.assumptions(content, mdp):
             wrong.append("the assumptions are not those of these settings and counts")
 
 
@@ -390,20 +368,22 @@ def _confirmation(design: Mapping[str, Any], scores: Any, facts: Facts, settings
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
     trials, mdp = content["trials"], facts.mdp
     _fields(trials, {"number", "states", "sources", "refused"}, "its trials")
-    _fields(trials["states"], set(STATES), "trials by state")
-    _fields(trials["sources"], set(SOURCES), "trials by source")
+    _fields(trials["states"], set(file.STATES), "trials by state")
+    _fields(trials["sources"], set(file.SOURCES), "trials by source")
     states, sources = ({k: _whole(n) for k, n in trials[part].items()} for part in ("states", "sources"))
     total, refused = _whole(trials["number"]), _whole(trials["refused"])
     if sum(states.values()) != total or sum(sources.values()) != total or total != facts.prefix:
         wrong.append(f"trials by state and by source do not add up to {total}")
     late = _whole(sources["late"])
-    reported = states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == WORST else 0)
-    firsts, rule = int(facts.seen.visits[: mdp.stage_arc[1]].sum()), missing_rule(mdp, content["settings"])
+    reported = (
+        states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == file.WORST else 0)
+    )
+    firsts, rule = int(facts.seen.visits[: mdp.stage_arc[1]].sum()), file.missing_rule(mdp, content["settings"])
     whole = rule is None or rule.fills  # what was seen of a broken-off trial counts
     if not (reported if whole else states["complete"] - late) - refused <= firsts <= reported:
         wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
     lasts = int(facts.seen.visits[mdp.stage_arc[-2] :].sum())
-    if lasts < states["complete"] - refused - late or (facts.on_failure != WORST and lasts > states["complete"]):
+    if lasts < states["complete"] - refused - late or (facts.on_failure != file.WORST and lasts > states["complete"]):
         wrong.append(f"the last step was scored {lasts} times, in {states['complete']} complete trials")
 
     lacking = np.add.reduceat(facts.seen.counts - facts.seen.visits, mdp.stage_arc[:-1])
@@ -464,14 +444,14 @@ def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list
         **{name: content[name] for name in ("settings", "problem", "problem_hash")},
         **{name: study[name] for name in ("name", "options", "version", "created")},
     }
-    logged = {**log.study, "created": moment(_real(log.study["created"]))}
+    logged = {**log.study, "created": file.moment(_real(log.study["created"]))}
     for name, value in stated.items():
         if logged[name] != value:
             wrong.append(f"the study has {_other(name, value, logged[name])}")
     later = log.actions[len(actions) :]
     if log.actions[: len(actions)] != actions or any(action.after < facts.prefix for action in later):
         wrong.append("the study's exclusions and tightenings are not those of the certificate")
-    if any(action.kind == EXCLUDE for action in later):
+    if any(action.kind == file.EXCLUDE for action in later):
         wrong.append("options were excluded since: this certificate is about plans that were feasible then")
     if log.stop is not None and not later and content["certified_gap"] is not None:
         gap, epsilon = content["certified_gap"], _real(content["epsilon"])
@@ -496,7 +476,7 @@ def _check_trials(
     checker = None if mdp.scored is not None else checker_of(mdp, settings, facts.planned)[0]
     keep = checker is not None and checker.needs_scores
     watching = None if watch is None or mdp.scored is not None else watch(settings, mdp)
-    rule = missing_rule(mdp, settings)
+    rule = file.missing_rule(mdp, settings)
     replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching, rule)
     steps, pairs = content["proof"].get("moments", []), dict[int, list[Kept]]()
     for row in content["proof"].get("kept", []):
@@ -604,9 +584,9 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> 
     """Check that the evidence proves the gap, by computing the bound again."""
     gap, proof, wrong = content["certified_gap"], content["proof"], verdict.differences
     by = proof["by"]
-    _fields(proof, {"by"} | {NOTHING: set(), ROUNDS: {"after"}}.get(by, {"moments", "kept"}), "the proof")
-    if gap is None or by == NOTHING:
-        if gap is not None or by != NOTHING:
+    _fields(proof, {"by"} | {file.NOTHING: set(), file.ROUNDS: {"after"}}.get(by, {"moments", "kept"}), "the proof")
+    if gap is None or by == file.NOTHING:
+        if gap is not None or by != file.NOTHING:
             wrong.append("a certificate must state either no gap and no proof, or both")
         verdict.notes.append("nothing is claimed to be proven yet")
         return
@@ -614,7 +594,7 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> 
         _check_rounds(content, facts, verdict)
         return
     checker, why = checker_of(facts.mdp, content["settings"], facts.planned)
-    if checker is None or by != EVIDENCE:
+    if checker is None or by != file.EVIDENCE:
         wrong.append(why or f"this version does not know a proof by {by!r} for these settings")
         return
     if checker.needs_scores != (facts.seen.scores is not None):
@@ -626,7 +606,7 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> 
     alive = _check_moments(proof["moments"], facts, checker, wrong)
     source = "scores" if checker.needs_scores else "sums"
     if not checker.proves(facts.seen, facts.path, alive, gap):
-        verdict.answer = NO
+        verdict.answer = file.NO
         verdict.recomputed_gap = checker.gap(facts.seen, facts.path, alive)
         said = f"prove a gap of {verdict.recomputed_gap:.6g}" if verdict.recomputed_gap < np.inf else "prove nothing"
         wrong.append(f"certified_gap is {gap!r}, but the {source} {said}")
@@ -640,7 +620,7 @@ def _check_proof(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> 
 def _check_rounds(content: Mapping[str, Any], facts: Facts, verdict: Verdict) -> None:
     """Check the gap of a study in rounds, from its plans and scores."""
     gap, settings, wrong, after = content["certified_gap"], content["settings"], verdict.differences, 0
-    if content["proof"]["by"] == ROUNDS:
+    if content["proof"]["by"] == file.ROUNDS:
         after = _whole(content["proof"]["after"])
     if not 1 <= after <= len(facts.rounds) or settings["name"] != "Rounds":
         wrong.append("the gap of a study in rounds is proven by some of its rounds, and by nothing else")
@@ -654,7 +634,7 @@ def _check_rounds(content: Mapping[str, Any], facts: Facts, verdict: Verdict) ->
         return
     found = checker.gap(facts.path, checker.alive_after(facts.feasible), after, gap)
     if not found <= gap * (1 + 1e-9):
-        verdict.answer, verdict.recomputed_gap = NO, found
+        verdict.answer, verdict.recomputed_gap = file.NO, found
         said = f"prove a gap of {found:.6g}" if found < np.inf else "prove nothing"
         wrong.append(f"certified_gap is {gap!r}, but the rounds {said}")
     else:
@@ -667,7 +647,7 @@ def _check_moments(
     """Check each step of what was ruled out, from the sums of its moment."""
     zeros = np.zeros(facts.mdp.n_arcs)
     alive, before = facts.feasible.copy(), Sums(zeros.astype(np.int64), zeros, zeros)
-    last = max([action.after for action in facts.actions if action.kind == EXCLUDE], default=0)
+    last = max([action.after for action in facts.actions if action.kind == file.EXCLUDE], default=0)
     for step in steps:
         number = _whole(step["trials"])
         _fields(step, {"trials", "path", "ruled_out", *OF_SUMS}, "a moment")

@@ -41,15 +41,3 @@ def test_far_left_of_the_table_it_is_above_too() -> None:
     big = np.array([at.MOST_W, 4 * at.MOST_W])
     values = looked_up(np.full(2, 1e-4), big)
     assert values[1] > values[0]
-
-
-def test_the_process_grows_in_expectation_by_nothing() -> None:
-    """One more reward of any law on [0, 1], for any guess m: the expectation of exp(l s - psi v) is at most 1."""
-    rng = np.random.default_rng(1)
-    for _ in range(2000):
-        x, p = rng.random(3) ** rng.choice([0.1, 1, 10], 3), rng.dirichlet(np.full(3, 0.3))
-        x = np.where(rng.random(3) < 0.3, np.round(x), x)
-        r, m, tilt = float(p @ x), rng.random(), rng.random()
-        psi = -np.log1p(-tilt) - tilt
-        for sign in (1, -1):
-            assert p @ np.exp(tilt * sign * (x - r) - psi * (x - m) ** 2) <= 1 + 1e-12

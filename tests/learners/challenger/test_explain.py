@@ -50,7 +50,6 @@ def test_the_explanation_says_that_a_tie_cannot_be_settled_at_epsilon_zero() -> 
 
 NOISES: dict[str, dict[str, Any]] = {
     "sigma": {"sigma": 0.4},
-    "mixture": {"sigma": 0.4, "prior": "detour"},
     "half exact": {},
     "known": {"sigma": 0.4},
     "unknown": {"sigma": "unknown"},

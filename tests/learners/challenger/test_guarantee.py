@@ -50,7 +50,7 @@ def wrong(learner: Challenger, instance: Instance, runs: int) -> int:
 CASES: list[tuple[Instance, float, int, dict[str, Any]]] = [
     (options(1, 2, 0.102), 0.1, 2000, {}),
     (options(1, 2, 0.31), 0.3, 2500, {}),
-    (options(1, 3, 0.51), 0.5, 500, {"sampling": "coverage"}),
+    (options(1, 3, 0.51), 0.5, 500, {"sampling": "max-diameter"}),
     (options(1, 2, 0.3), 0.0, 700, {}),
     (options(3, 2, 0.51), 0.5, 1000, {}),
     (options(10, 2, 1.02, 0.5), 1.0, 150, {}),
@@ -59,10 +59,10 @@ CASES: list[tuple[Instance, float, int, dict[str, Any]]] = [
 ]
 
 
-def ties_alone(instance: Instance, epsilon: float, delta: float) -> dict[str, Any]:
-    """A bound of one entry, the one for ties, with all of delta."""
+def ties_alone(instance: Instance, epsilon: float, delta: float) -> list[dict[str, Any]]:
+    """The entry for ties alone, with all of delta."""
     bound = Challenger(instance.mdp, epsilon, delta, instance.sigma, dependence="independent").bound
-    return {**bound, "entries": [{**bound["entries"][-1], "weight": 1.0}]}
+    return [{**bound[-1], "weight": 1.0}]
 
 
 # Instance, epsilon, runs: the best itself by single excursions, where every wrong path is one or more of them away; and
@@ -103,9 +103,9 @@ def test_without_the_constant_of_an_excursion_it_fails() -> None:
     instance, delta, runs = options(60, 2, 0.3), 0.5, 60
     default = Challenger(instance.mdp, 0.0, delta, 1.0, dependence="independent").bound
     # One entry of small c with all the weight: a bound that has little to spare when trials are few.
-    entry, even = {**default["entries"][0], "weight": 1.0, "scale": 2.0}, {"factor": 1.0, "power": 1.0}
-    bound = {**default, "entries": [entry], "incumbent": even}
+    bound = [{**default[0], "weight": 1.0, "scale": 2.0}]
     learner = Challenger(instance.mdp, 0.0, delta, 1.0, bound=bound, dependence="independent")
+    learner.pairs.c[OWN] = learner.pairs.c[RIVAL]
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     learner.pairs = learner.pairs._replace(toll=np.zeros_like(learner.pairs.toll))
     assert is_above(wrong(learner, instance, runs), runs, delta)

@@ -49,7 +49,6 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prior": "detours"}, "prior 'detours' is not known (did you mean \"detour\"?)"),
         ({"sampling": "separate"}, "sampling 'separate' is not known (did you mean \"separating\"?)"),
         ({"sigma": -1.0}, "sigma must be 0 or more, not -1"),
         ({"epsilon": -1.0}, "epsilon must be 0 or more, not -1"),
@@ -130,24 +129,9 @@ def test_the_gap_told_for_a_path_never_grows() -> None:
     assert min(told.values()) < np.inf
 
 
-def test_the_answer_and_its_certificate_have_one_source() -> None:
-    """Each leaves the path it is about in the same place: recommending never computes a path of its own."""
-    instance = chain(sigma=0.5)
-    learner = Challenger(instance.mdp, 0.05, 0.1, 0.5)
-    rng = np.random.default_rng(5)
-    for _ in range(30):
-        play(learner, instance, rng, 1)
-        learner._work.incumbent[:] = 0  # as if nothing had been looked for yet
-        recommended = learner.recommend()
-        assert learner._work.incumbent.tolist() == recommended.tolist()
-        learner._work.incumbent[:] = 0
-        learner.certified_gap()
-        assert learner._work.incumbent.tolist() == recommended.tolist()
-
-
 def test_settings_rebuild_the_learner() -> None:
     mdp = chain().mdp
-    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), prior="detour", dependence="independent")
+    learner = Challenger(mdp, 0.5, 0.1, np.linspace(0.1, 0.5, mdp.n_arcs), dependence="independent")
     again = learner.fresh(0.5)
     assert again.settings() == learner.settings()
     assert again.ask().tolist() == learner.ask().tolist()

@@ -84,16 +84,10 @@ def test_every_width_is_at_least_the_exact_one(noise: str, direction: str) -> No
 
 
 def test_where_sigma_is_declared_no_part_of_learned_noise_reaches_a_kernel() -> None:
-    """None is a type of its own: Numba leaves out what None cannot reach. Both processes are one type."""
+    """None is a type of its own: Numba leaves out what None cannot reach."""
     learner = Challenger(options(2, 3), 0.3, 0.1, 0.5, dependence="independent")
-    assert (learner.pairs.learned, learner._work.learned_work) == (None, None)
+    assert [learner.pairs.learned, learner._work.learned_work] == [None, None]
     assert learner._evidence()["product"].shape == betting.new_bets(0).shape
-    kinds = set()
-    for noise in NOISES:
-        pairs = Challenger(options(2, 3), 0.3, 0.1, noise=noise, dependence="independent").pairs
-        assert pairs.learned is not None
-        kinds.add(str([(np.ndim(x), np.asarray(x).dtype) for part in pairs.learned[6:] for x in part]))
-    assert len(kinds) == 1
 
 
 @pytest.mark.parametrize("noise", NOISES)

@@ -123,9 +123,8 @@ def test_without_v_it_fails() -> None:
     assert not is_above(wrong(*COINS, delta, runs, noise="bernstein"), runs, delta)
     instance = Instance(options(1, 2), Bernoulli([0.49, 0.51]))
     usual = Challenger(instance.mdp, 0.0, delta, noise="bernstein", **QUICK)  # type: ignore[arg-type]
-    entry = {"kind": "bernstein", "prior": usual.bound["entries"][0]["prior"], "weight": 1.0, "scale": 1.0}
-    bound = {**usual.bound, "entries": [entry]}
-    learner = Challenger(instance.mdp, 0.0, delta, noise="bernstein", bound=bound, **QUICK)  # type: ignore[arg-type]
+    entry = {"kind": "bernstein", "prior": usual.bound[0]["prior"], "weight": 1.0, "scale": 1.0}
+    learner = Challenger(instance.mdp, 0.0, delta, noise="bernstein", bound=[entry], **QUICK)  # type: ignore[arg-type]
     learned = learner.pairs.learned
     assert learned is not None
     table = learned.bernstein
@@ -164,9 +163,8 @@ def test_with_tilts_beyond_their_limit_it_fails(name: str) -> None:
     instance, delta, runs, alone = BY_RARE_SCORES[name]
     learner = Challenger(instance.mdp, 0.0, delta, noise="betting", **QUICK)  # type: ignore[arg-type]
     if alone:
-        entry = {**learner.bound["entries"][0], "weight": 1.0, "scale": 0.25}
-        bound = {**learner.bound, "entries": [entry]}
-        learner = Challenger(instance.mdp, 0.0, delta, noise="betting", bound=bound, **QUICK)  # type: ignore[arg-type]
+        entry = {**learner.bound[0], "weight": 1.0, "scale": 0.25}
+        learner = Challenger(instance.mdp, 0.0, delta, noise="betting", bound=[entry], **QUICK)  # type: ignore[arg-type]
     assert not is_above(wrong_of(learner, instance, runs), runs, delta)
     learned = learner.pairs.learned
     assert learned is not None

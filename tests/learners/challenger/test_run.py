@@ -13,10 +13,9 @@ from tests.learners.worlds import random_mdp
 
 OPTIONS: list[dict[str, Any]] = [
     {},
-    {"dependence": "independent", "prior": "detour"},
+    {"dependence": "independent"},
     {"sampling": "max-diameter"},
-    {"dependence": "independent", "sampling": "separating", "prior": "excursion"},
-    {"sampling": "coverage"},
+    {"dependence": "independent", "sampling": "separating"},
 ]
 
 NAMES = ["-".join(map(str, options.values())) or "default" for options in OPTIONS]

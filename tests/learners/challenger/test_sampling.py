@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Gaussian, Instance
 from surepath.learners import runs as tasks
-from surepath.learners.challenger.sampling import LEAST_PRICE, OTHER_ARCS, prices_differ, share_out
+from surepath.learners.challenger.run import OTHER_ARCS, share_out
+from surepath.learners.challenger.state import LEAST_PRICE, prices_differ
 from tests.naive.paths import all_paths
 from tests.strategies import mdps
 

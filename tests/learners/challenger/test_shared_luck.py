@@ -10,7 +10,7 @@ import pytest
 from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, Shared
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
-from surepath.learners.challenger.state import EPISODES
+from surepath.learners.challenger.state import EPISODES, OWN, RIVAL
 from surepath.learners.runs import RUN
 from tests.learners.challenger.test_guarantee import from_a_broken_build
 from tests.learners.rates import DELTAS, is_above
@@ -96,9 +96,10 @@ def tight(delta: float = 0.1) -> tuple[Challenger, Instance]:
     """Two plans of twenty steps that all but tie, and a bound of one entry: it has little to spare."""
     instance = lines(20, "signs by the best plan", plans=2, gap=1e-3)[0]
     bound = Challenger(instance.mdp, 0.0, delta, instance.sigma).bound
-    entry, even = {**bound["entries"][0], "weight": 1.0, "scale": 16.0}, {"factor": 1.0, "power": 1.0}
-    bound = {**bound, "entries": [entry], "incumbent": even}
-    return Challenger(instance.mdp, 0.0, delta, instance.sigma, bound=bound), instance
+    entry = {**bound[0], "weight": 1.0, "scale": 16.0}
+    learner = Challenger(instance.mdp, 0.0, delta, instance.sigma, bound=[entry])
+    learner.pairs.c[OWN] = learner.pairs.c[RIVAL]
+    return learner, instance
 
 
 @pytest.mark.parametrize("delta", DELTAS)
@@ -131,7 +132,7 @@ def test_without_the_cost_of_the_prior_it_fails() -> None:
 
 
 KEPT = """bound[row, x] = min(plain, difference + best)
-                if keep == 1 and row == (FIRST_KAPPA + rows) // 2:
+                if keep == 1 and row == (at.FIRST_KAPPA + rows) // 2:
                     kept[x] = min(kept[x], difference + best)
 """
 

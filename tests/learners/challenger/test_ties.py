@@ -9,8 +9,8 @@ from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simu
 from surepath.kernels.flow import design_flow
 from surepath.kernels.sweeps import graph_of
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.numbers import CROWD, most_trials, pair_need, planned_shares
-from surepath.learners.challenger.sampling import EVEN, FLOW, FREE, turn
+from surepath.learners.challenger.run import EVEN, FLOW, FREE, turn
+from surepath.learners.challenger.state import CROWD, most_trials, pair_need, planned_shares
 from tests.naive.paths import all_paths
 
 
@@ -62,7 +62,7 @@ def test_ties_take_no_more_trials_than_the_design(instance: Instance, epsilon: f
     assert not result.censored.any()
     assert result.mean_tau() < 1.2 * design
     without = Challenger(instance.mdp, epsilon, 0.1, 1.0, dependence="independent").settings()
-    without["bound"]["entries"].pop()
+    without["bound"].pop()
     plain = simulate({**without, "sampling": "separating"}, instance, 6, seed=1, budget=20_000)
     assert result.mean_tau() < plain.mean_tau()
 
@@ -70,7 +70,7 @@ def test_ties_take_no_more_trials_than_the_design(instance: Instance, epsilon: f
 def test_the_plan_is_that_of_the_optimal_design() -> None:
     instance = families.minimax_hard(2, 2, 9)
     mdp, learner = instance.mdp, Challenger(instance.mdp, 1.0, 0.1, 2.0, dependence="independent")
-    entry = learner.bound["entries"][-1]
+    entry = learner.bound[-1]
     assert entry["kind"] == "shifted"
     assert learner.pairs.flow == pytest.approx(design_flow(graph_of(mdp), np.ones(mdp.n_arcs)), rel=1e-7)
     wrong = np.log(np.expm1(mdp.log_paths))
@@ -81,7 +81,7 @@ def test_the_plan_is_that_of_the_optimal_design() -> None:
     assert learner.pairs.c[:, -1] == pytest.approx(np.stack([entry["steadiness"] * visits] * 2))
     for absent in (Challenger(mdp, 0.0, 0.1, 1.0, dependence="independent"),):
         assert absent.pairs.planned == np.inf
-        assert all(entry["kind"] != "shifted" for entry in absent.bound["entries"])
+        assert all(entry["kind"] != "shifted" for entry in absent.bound)
 
 
 def test_the_guard_takes_every_second_trial_and_follows_the_flow_at_last() -> None:
@@ -108,9 +108,8 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
     mdp = some_mdp(rng) if seed % 3 else (flat(3, 2).mdp if seed else fan(30, 30))
     arcs, horizon = mdp.n_arcs, mdp.horizon
     sigma, epsilon = 0.5, (0.4 if seed else 0.9) * np.sqrt(horizon)
-    bound = Challenger(mdp, epsilon, 0.1, sigma, dependence="independent").bound
-    shifted = {**bound["entries"][-1], "weight": 1.0}
-    learner = Challenger(mdp, epsilon, 0.1, sigma, bound={**bound, "entries": [shifted]}, dependence="independent")
+    shifted = {**Challenger(mdp, epsilon, 0.1, sigma, dependence="independent").bound[-1], "weight": 1.0}
+    learner = Challenger(mdp, epsilon, 0.1, sigma, bound=[shifted], dependence="independent")
     limit = CROWD * pair_need(mdp, 0.1, 1.0, shifted["steadiness"])
     most, steady, planned = most_trials(mdp, shifted, 0.1, sampled=1.0), shifted["steadiness"], shifted["trials"]
     stubborn, means = learner.ask(), rng.random(mdp.n_arcs)
@@ -137,7 +136,7 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
 def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
     """The least t of the statement, found anew, with N over the least w for the first N^2."""
     mdp = some_mdp(np.random.default_rng(seed))
-    entry = Challenger(mdp, 0.7, 0.05, 0.5, dependence="independent").bound["entries"][-1]
+    entry = Challenger(mdp, 0.7, 0.05, 0.5, dependence="independent").bound[-1]
     arcs, stages, phi, paths = mdp.n_arcs, mdp.horizon, 8.0, float(mdp.n_paths)
     need = np.log(paths - 1) + np.log(1 / 0.05) + np.log(1 / entry["weight"]) + stages * np.log(1 + 1 / phi)
     planned = 4 * arcs * 0.5**2 * need / 0.7**2
@@ -157,9 +156,11 @@ def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
 
 
 def test_entries_of_the_excursion_prior_stand_alone() -> None:
-    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, prior="excursion", dependence="independent")
-    assert {entry["prior"] for entry in learner.bound["entries"]} == {"excursion"}
-    assert sum(entry["weight"] for entry in learner.bound["entries"]) == pytest.approx(1.0)
+    mdp = flat(3, 2).mdp
+    bound = Challenger(mdp, 0.0, 0.1, 1.0, dependence="independent").bound
+    learner = Challenger(mdp, 0.5, 0.1, 1.0, bound=bound, dependence="independent")
+    assert {entry["prior"] for entry in learner.bound} == {"excursion"}
+    assert sum(entry["weight"] for entry in learner.bound) == pytest.approx(1.0)
     assert learner.pairs.planned == np.inf
     again = Challenger(learner.mdp, **{k: v for k, v in learner.settings().items() if k != "name"})
     assert again.bound == learner.bound
@@ -167,15 +168,8 @@ def test_entries_of_the_excursion_prior_stand_alone() -> None:
 
 def test_excluded_options_are_never_played_by_the_guard() -> None:
     mdp = flat(2, 3).mdp
-    bound = Challenger(mdp, 1.2, 0.1, 0.5, dependence="independent").bound
-    learner = Challenger(
-        mdp,
-        1.2,
-        0.1,
-        0.5,
-        bound={**bound, "entries": [{**bound["entries"][-1], "weight": 1e-12}]},
-        dependence="independent",
-    )
+    entry = {**Challenger(mdp, 1.2, 0.1, 0.5, dependence="independent").bound[-1], "weight": 1e-12}
+    learner = Challenger(mdp, 1.2, 0.1, 0.5, bound=[entry], dependence="independent")
     learner.exclude(0)
     rng = np.random.default_rng(0)
     for _ in range(400):
@@ -194,6 +188,6 @@ def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
         instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
         learner = Challenger(mdp, 1.5, 0.1, 1.0, dependence="independent")
         result = simulate(learner, instance, 20, seed=3, budget=100_000, workers=1)
-        assert (result.tau <= most_trials(mdp, learner.bound["entries"][-1], 0.1, sampled=1.05)).all()
+        assert (result.tau <= most_trials(mdp, learner.bound[-1], 0.1, sampled=1.05)).all()
         runs += len(result)
     assert runs >= 200

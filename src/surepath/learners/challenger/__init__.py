@@ -1,5 +1,5 @@
-"""Challenger, the learner to use: everything it is made of, from its settings to its compiled runs.
+"""Challenger: paths against paths.
 
-Read `bound.py` (the inequality), `check.py` (the stop), `sampling.py` (what to play), `run.py` (the loop), then
-`learner.py`.
+Read `check.py` (the inequality and the stop), `stages.py` (steps that depend on each other), `run.py` (what to play,
+and the loop), then `learner.py`; `state.py` has the arrays and every number, `noise.py` the noise that is learned.
 """

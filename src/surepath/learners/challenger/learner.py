@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, real, whole
+from surepath._checks import AnyArray, BoolArray, FloatArray, IntArray, check_epsilon, one_of, real, whole
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import NO_REALITY, Reality
+from surepath.learners import runs as tasks
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, less_baseline, locked
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, Failures, explain
-from surepath.learners.challenger.numbers import DEPENDENCES, MISSING, PRIORS, checked_bound, default_bound
-from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
-from surepath.learners.challenger.sampling import BY_GUARD, SAMPLING, pairs_of, prices_differ, share_out
-from surepath.learners.challenger.state import Evidence, Scratch, new_evidence, new_scratch
+from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap, share_out
+from surepath.learners.challenger.state import Evidence, Scratch
 from surepath.learners.own_rules import checked_sampling
-from surepath.learners.runs import (
-    AGAIN,
-    BUDGET,
-    CLEARED,
-    INCUMBENT,
-    PLAN,
-    REFRESH,
-    RUN,
-    STOP_REASONS,
-    TELL,
-    RunRecord,
-    raise_if_cancelled,
-)
+from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
 from surepath.learners.watch import Finding, Watch
 from surepath.learners.widths import choose_noise
 from surepath.model.mdp import MDP
@@ -41,7 +28,7 @@ from surepath.model.paths import best_path, on_open_paths, option_arcs
 
 Snapshot = dict[str, Any]
 
-SNAPSHOT_FORMAT = 1
+SNAPSHOT_FORMAT = 2
 _KEPT = 64  # paths whose proven gaps are remembered
 _STRETCH = 200_000  # arcs times episodes between two checks whether a run was cancelled
 _IDLE_RNG = np.random.default_rng(0)
@@ -55,30 +42,24 @@ class Challenger(Learner):
         epsilon: How far from the best the answer may be; 0 asks for the best itself, which must then be unique.
         delta: Allowed probability of a wrong answer.
         sigma: Sub-Gaussian factor of the rewards, one number or one per arc; by default what the MDP declares.
-            "unknown": the noise is Gaussian with one standard deviation on all arcs, which the rewards bound. Only for
-            Gaussian noise: other laws can hide their variance, and nothing is then proven. Arcs that declare sigma 0
-            stay exact.
-        prior: Over the wrong answers, given the right one: "excursion" (pays for single stretches in which two paths
-            differ) or "detour" (for all stages in which they differ). By default, "auto", excursion for epsilon 0 and
-            detour above; under any dependence there is one of its own.
-        sampling: "guarded" (the default: what separates paths; from half of the episodes planned for ties on, in
-            every second episode what evens visits out), "thrifty" (the default where paths have different prices: the
-            same, by what an episode tells per unit of its price), "separating" (without the guard), "max-diameter"
-            (EPRL's), "coverage", or a function of your own (`surepath.learners.own_rules`); any keeps the guarantee.
-        bound: Every number that the bound is made of (see `numbers.py`), as `settings()` gives it; by default
-            chosen for the problem, epsilon and delta.
+            "unknown": the noise is Gaussian (for other laws nothing is proven) with one standard deviation on all arcs
+            but those that declare sigma 0.
+        sampling: "guarded" (the default), "thrifty" (the default where paths have different prices), "separating",
+            "max-diameter" (see `run.py`), or a function of your own (`surepath.learners.own_rules`); any keeps the
+            guarantee.
+        bound: The entries of the bound (see `state.py`), as `settings()` gives them; by default chosen for the
+            problem, epsilon and delta.
         noise: "sigma" takes sigma, or half of a declared range; "betting" and "bernstein" learn the noise of rewards in
             a declared range: betting takes the fewest episodes, Bernstein is the cheap form for large graphs and
             simulations. By default what suits the problem: betting where arcs declare a range and no sigma.
         dependence: "any" (the default): the rewards of one episode may share their luck (a case, a sample, a machine);
             an episode may break off only as `missing` says. "independent": each reward keeps its mean and noise given
-            the earlier ones of its episode; about half the episodes, and no guarantee where that fails (docs,
-            "Challenger: the theorem"). A spec that `simulate` gets is "independent" where the world draws so.
+            the earlier ones of its episode; about half the episodes, and no guarantee where that fails. A spec that
+            `simulate` gets is "independent" where the world draws so.
         missing: What broken-off episodes have to do with their rewards, under "any". "related" (the default): anything,
-            where every arc declares a range (and noise is not "bernstein"): a missing reward then counts as the top of
-            its range for a rival and as the bottom for the incumbent. Without ranges such an episode is left out
-            whole, and nothing is proven unless whether one breaks off is the same for all paths. "unrelated": episodes
-            break off for reasons that have nothing to do with their rewards, so what was seen counts.
+            where every arc declares a range (and noise is not "bernstein"): a missing reward counts as its worse end;
+            without ranges such an episode is left out whole, and nothing is proven unless whether one breaks off is
+            the same for all paths. "unrelated": nothing, so what was seen counts.
         total_sigma: Sub-Gaussian factor of the sum of an episode's rewards, under "any", where paths share no arc:
             totals of whole episodes count as well, and far fewer do where few paths are long and share little luck.
         seed: Of the stream that a sampling rule of your own draws from; a simulated run has its own.
@@ -108,61 +89,45 @@ class Challenger(Learner):
         delta: float,
         sigma: ArrayLike | str | None = None,
         *,
-        prior: str = "auto",
         sampling: str | Callable[..., Any] | None = None,
-        bound: Mapping[str, Any] | None = None,
+        bound: Sequence[Mapping[str, Any]] | None = None,
         noise: str | None = None,
         dependence: str = "any",
         missing: str = "related",
         total_sigma: float | None = None,
         seed: int | None = None,
     ) -> None:
-        self._unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
-        super().__init__(mdp, epsilon, delta, _one_sigma(mdp) if self._unknown else sigma)
+        self.unknown = isinstance(sigma, str) and one_of("sigma", sigma, ("unknown",)) == "unknown"
+        super().__init__(mdp, epsilon, delta, _one_sigma(mdp) if self.unknown else sigma)
         self.exclusions: list[dict[str, Any]] = []
         self._excluded: BoolArray = np.zeros(mdp.n_arcs, dtype=np.bool_)
         self._under_way: list[bytes] = []  # paths given to workers and not told yet
         self._failures = Failures(mdp.n_arcs)
-        self.dependence = one_of("dependence", dependence, DEPENDENCES)
-        self.missing = one_of("missing", missing, MISSING)
+        self.dependence = one_of("dependence", dependence, at.DEPENDENCES)
+        self.missing = one_of("missing", missing, at.MISSING)
         # Where sigma is unknown the watch has nothing to compare with.
-        declared = np.where(self.sigma > 0, np.inf, 0.0) if self._unknown else self.sigma
+        declared = np.where(self.sigma > 0, np.inf, 0.0) if self.unknown else self.sigma
         self._watch = Watch(mdp, declared, self.dependence == "independent")
-        self.prior = one_of("prior", prior, PRIORS)
-        if self.dependence == "any":
-            if self._unknown:
-                raise SettingError(
-                    'sigma="unknown" needs dependence="independent", which assumes that the steps of a trial do not '
-                    "share their luck; say so, or declare a sigma or a range"
-                )
-            if prior not in ("auto", "stages"):
-                raise SettingError(f'prior "{prior}" needs dependence="independent"; under "any" leave it out')
-            self.prior = "stages"
+        if self.dependence == "any" and self.unknown:
+            raise SettingError(
+                'sigma="unknown" needs dependence="independent", which assumes that the steps of a trial do not share '
+                "their luck; say so, or declare a sigma or a range"
+            )
         if sampling is None:
-            sampling = "thrifty" if prices_differ(mdp) else "guarded"
-        self.sampling, thrifty = checked_sampling(sampling, SAMPLING), sampling == "thrifty"
+            sampling = "thrifty" if at.prices_differ(mdp) else "guarded"
+        self.sampling = checked_sampling(sampling, at.SAMPLING)
         self.sampling_rule = None if isinstance(self.sampling, str) else self.sampling
         self.compiled = self.sampling_rule is None
         self.seed = None if seed is None else whole("seed", seed, low=0)
         self.rule_seed = self.seed or 0
-        if self._unknown and noise not in (None, "sigma"):
+        if self.unknown and noise not in (None, "sigma"):
             raise SettingError(f'sigma="unknown" is about Gaussian noise, noise="{noise}" about scores in a range')
         self.noise = choose_noise(mdp, noise, sigma is not None)
-        total = self.total_sigma = None if total_sigma is None else self._checked_total(total_sigma)
-        chosen = default_bound(mdp, self.sigma, self.epsilon, self.delta, self.prior, self.noise, self._unknown, total)
-        self.bound: dict[str, Any] = checked_bound(chosen if bound is None else bound)
-        for entry in self.bound["entries"]:
-            if entry["kind"] in ("bernstein", "betting") and entry["kind"] != self.noise:
-                raise SettingError(f'an entry of kind "{entry["kind"]}" does not belong to noise "{self.noise}"')
-            if (entry["prior"] in ("stages", "plans")) != (self.dependence == "any"):
-                raise SettingError('the prior "stages" is that of dependence="any", and its only one')
-            if entry["prior"] == "plans" and self.total_sigma is None:
-                raise SettingError('the prior "plans" is that of totals of trials; give total_sigma')
+        self.total_sigma = None if total_sigma is None else self._checked_total(total_sigma)
+        chosen = at.default_entries(self)
+        self.bound: list[dict[str, Any]] = at.checked_entries(chosen if bound is None else bound, self)
         self._is_default = self.bound == chosen
-        by_name = isinstance(self.sampling, str) and not thrifty
-        fills = self.missing == "related" and self.noise != "bernstein"
-        how = thrifty, SAMPLING.index(str(self.sampling)) if by_name else BY_GUARD, self.dependence, fills, total
-        self.pairs = pairs_of(mdp, self.sigma, self.delta, self.bound, self.noise, self._unknown, *how)
+        self.pairs = at.pairs_of(self)
         self._seen = self._new_evidence()
         self._work = self._new_scratch()
         self._connect()
@@ -195,10 +160,10 @@ class Challenger(Learner):
     def _new_evidence(self) -> Evidence:
         learned = self.pairs.learned
         bets = 0 if learned is None else learned.which.shape[2]
-        return new_evidence(self.mdp.n_arcs, bets, 0 if self.pairs.stages is None else self.mdp.n_arcs)
+        return at.new_evidence(self.mdp.n_arcs, bets, 0 if self.pairs.stages is None else self.mdp.n_arcs)
 
     def _new_scratch(self) -> Scratch:
-        return new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
+        return at.new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
 
     def _act(self, task: int, limit: int = 0) -> float:
         return act(
@@ -213,13 +178,13 @@ class Challenger(Learner):
 
     def sigma_setting(self) -> list[float] | str:  # type: ignore[override]
         """List sigma arc by arc, or say that it is unknown."""
-        if self._unknown:
+        if self.unknown:
             return "unknown"
         return cast(list[float], self.sigma.tolist())
 
     def noise_now(self) -> FloatArray:
         """Compute sigma of each arc, or how far rewards scatter where noise is learned, float [N]; no bound."""
-        if self._unknown:
+        if self.unknown:
             squares, count = self._seen.memo[at.RSS], self._seen.memo[at.N_SQUARES]
             return np.asarray(self.sigma * np.sqrt(squares / count if count > 0 else 1.0))
         if self.pairs.learned is None:
@@ -317,9 +282,7 @@ class Challenger(Learner):
         failed_at: int | None = None,
         baseline: Any = None,
     ) -> None:
-        """Take in one episode; nothing changes when the input is refused.
-
-        Also after the stop: results still in flight can only improve the answer.
+        """Take in one episode; nothing changes when the input is refused. Also after the stop.
 
         Args:
             path: The H arcs that were played, or the same path by names, as `MDP.plan` gives it.
@@ -384,8 +347,7 @@ class Challenger(Learner):
     def exclude(self, option: int | Mapping[Any, Any] | ArrayLike) -> None:
         """Mark arcs as infeasible: they leave the graph, and the guarantee is over the paths that are left.
 
-        Which arcs are infeasible must be a fact of the world, not a verdict on their rewards: then the best path
-        that is left is fixed in advance, and the guarantee holds for it. `exclusions` keeps the record.
+        Which arcs are infeasible must be a fact of the world, not a verdict on their rewards.
 
         Args:
             option: An arc, several arcs, or a mapping from stages to actions, by name or number: the arcs of each of
@@ -429,7 +391,7 @@ class Challenger(Learner):
         """Check and plan, once per state of the evidence."""
         if self._planned or self.stopped:
             return
-        if self._act(PLAN) == 1.0:
+        if self._act(tasks.PLAN) == 1.0:
             checked = self._work.incumbent.copy()
             self.stopped = True
             self.stop_reason = STOP_REASONS[CLEARED]
@@ -458,7 +420,7 @@ class Challenger(Learner):
             np.add.at(seen.pending, paths, 1)
         else:
             share_out(self.pairs, seen, work, paths)
-        self._act(PLAN if covering else AGAIN)
+        self._act(tasks.PLAN if covering else tasks.AGAIN)
 
     def _end_play(self, path: IntArray) -> None:
         """Count a play of this path as under way no longer, if one is."""
@@ -469,7 +431,7 @@ class Challenger(Learner):
     def _absorb(self, path: IntArray, gains: FloatArray) -> None:
         self._work.path[:] = path
         self._work.gain[: len(gains)] = gains
-        self._act(TELL, len(gains))
+        self._act(tasks.TELL, len(gains))
         self.episodes += 1
         self._seen.memo[at.EPISODES] = self.episodes
         self._planned = False
@@ -481,7 +443,7 @@ class Challenger(Learner):
     def _recommend(self) -> IntArray:
         """Find the incumbent, the empirically best path over the arcs that are left, as the certificate does."""
         self._settle()
-        self._act(INCUMBENT)
+        self._act(tasks.INCUMBENT)
         return self._work.incumbent.copy()
 
     def _gap(self) -> float:
@@ -514,24 +476,24 @@ class Challenger(Learner):
             "answer": answer.copy(),
             "answer_gap": float(gap),
             "answered_at": self._answered_at,
-            "excluded": self._excluded.copy(),
             "exclusions": [dict(one) for one in self.exclusions],
             "under_way": np.frombuffer(b"".join(self._under_way), dtype=np.int64).reshape(-1, self.mdp.horizon).copy(),
-            "failures_in_a_row": self._failures.in_a_row.copy(),
-            "failures_until": self._failures.until.copy(),
-            "failures_total": self._failures.total.copy(),
-            "least_gains": self._sizes.low.copy(),
-            "largest_gains": self._sizes.high.copy(),
+            **{name: array.copy() for name, array in self._arrays().items()},
             "watch": self._watch.evidence(),
             "evidence": self._evidence(),
         }
+
+    def _arrays(self) -> dict[str, AnyArray]:
+        failures = {f"failures_{name}": array for name, array in vars(self._failures).items()}
+        sizes = {"least_gains": self._sizes.low, "largest_gains": self._sizes.high}
+        return {"excluded": self._excluded, **failures, **sizes}
 
     @locked
     def restore(self, snapshot: Snapshot) -> Challenger:
         """Take over the state of a snapshot from a learner with the same settings on the same problem."""
         check_snapshot(snapshot, self.mdp)
         mine, theirs = self.settings(), snapshot["settings"]
-        for key in sorted({*mine, *theirs}, key=lambda key: (key != "name", key == "bound", key)):
+        for key in sorted(mine | theirs, key="bound".__eq__):  # the longest comes last
             if mine.get(key) != theirs.get(key):
                 raise SettingError(
                     f"the snapshot was taken with {key} {theirs.get(key)!r}, this learner has {mine.get(key)!r}; "
@@ -543,14 +505,11 @@ class Challenger(Learner):
         answer = np.array(snapshot["answer"], dtype=np.int64)
         self._answer = (answer, float(snapshot["answer_gap"])) if answer.size else None
         self._answered_at = int(snapshot["answered_at"])
-        self._excluded[:] = snapshot["excluded"]
+        for name, array in self._arrays().items():
+            array[:] = snapshot[name]
         self.exclusions = [dict(one) for one in snapshot["exclusions"]]
         plays = np.array(snapshot["under_way"], dtype=np.int64).reshape(-1, self.mdp.horizon)
         self._under_way = [path.tobytes() for path in plays]
-        self._failures.in_a_row[:] = snapshot["failures_in_a_row"]
-        self._failures.until[:] = snapshot["failures_until"]
-        self._failures.total[:] = snapshot["failures_total"]
-        self._sizes.low[:], self._sizes.high[:] = snapshot["least_gains"], snapshot["largest_gains"]
         self._watch.load({name: np.asarray(array) for name, array in snapshot["watch"].items()})
         self._load(snapshot["evidence"])
         return self
@@ -581,7 +540,7 @@ class Challenger(Learner):
         for name, array in self._seen._asdict().items():
             array[...] = np.asarray(evidence[name]).reshape(array.shape)  # lists of a JSON text lose empty axes
         self._work = self._new_scratch()
-        self._act(REFRESH)
+        self._act(tasks.REFRESH)
         self._planned = bool(evidence["planned"])
         self._work.path[:] = evidence["plan"]
         self._work.mark[:] = evidence["marks"]
@@ -603,7 +562,7 @@ class Challenger(Learner):
             while answer == PAUSED:
                 raise_if_cancelled()
                 pause = seen.memo[at.EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
-                answer = act(graph, pairs, seen, work, reality, rng, RUN, budget, pause, epsilon)
+                answer = act(graph, pairs, seen, work, reality, rng, tasks.RUN, budget, pause, epsilon)
             done, checked = answer == DONE, work.incumbent.copy()
             eliminated = int((~seen.alive).sum())
             gap = max(0.0, least_gap(graph, pairs, seen, work, reality, rng))
@@ -660,7 +619,7 @@ def play_on(own: Challenger, reality: Reality, rng: np.random.Generator, until: 
     there are, and whether the check passed.
     """
     arrays = own.graph, own.pairs, own._seen, own._work
-    answer = act(*arrays, reality, rng, RUN, until, float(until), own.epsilon)
+    answer = act(*arrays, reality, rng, tasks.RUN, until, float(until), own.epsilon)
     return int(own._seen.memo[at.EPISODES]), answer == DONE
 
 

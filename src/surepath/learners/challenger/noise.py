@@ -14,14 +14,13 @@ from surepath.learners.widths import Ranges
 # Bernstein ------------------------------------------------------------------------------------------------------------
 # Empirical Bernstein: a process for rewards in [0, 1] that learns their variance (proof: docs, "Unknown noise").
 #
-# Legend: X a reward in [0, 1], m a guess of it made before (m = (1/2 + sum so far) / (visits so far + 1)), V the sum
-# of (X - m)^2, S the sum of r - X (or of X - r, on the incumbent's side), psi(l) = -log(1 - l) - l, c > 0 fixed in
-# advance, R the range. With log Z(S, W) = log of the integral over 0 < l < 1 of exp(l S - psi(l) W),
+# Legend: m a guess of a reward X made before it, V the sum of (X - m)^2, S the sum of r - X (or of X - r), R the range,
+# psi(l) = -log(1 - l) - l, Z(S, W) = integral over 0 < l < 1 of exp(l S - psi(l) W), c > 0 fixed in advance,
 #
 #     M = Z(S, V + c) / Z(0, c),      w(k) = k [ Z*(y, V + c) + log Z(0, c) ],   y = R / (n k),
 #
-# infinite for y >= 1. Z* is convex in y and concave in W: between its points the table takes the tangent in W at both
-# neighbours in y and the chord between the two, never below Z*. Left of the table Z*(y) <= Z*(y0) + log(y0 / y).
+# infinite for y >= 1. Between its points the table takes the tangent in W at both neighbours in y and the chord between
+# the two, never below Z*. Left of the table Z*(y) <= Z*(y0) + log(y0 / y).
 
 LEAST_W, MOST_W, W_RATIO = 0.25, 1e9, 1.5
 LEAST_TILT, MIDDLE_TILT, MOST_TILT = 5e-7, 0.25, 0.9925  # a logarithmic scale below the middle, an even one above
@@ -140,11 +139,10 @@ def bernstein_conjugate(table: Bernstein, row: int, beyond: float, y: float, log
 #     P(r, l) = product over the rewards of (1 + l (r - x)),      M(r) = p0 + sum over g of prior(g) P(r, l)
 #     w(k) = sup over r of (r - mean) - k log M(r)
 #
-# Kept are the products at both ends of each cell, L and R; inside P >= L^(1-t) R^t at the share t of the way. With f0,
-# fm, f1 the log M so bounded at t = 0, 1/2, 1, w(k) is at most the maximum of three lines in k a cell: at r(t*) with
-# f0, where f0 meets the chord from fm to f1 continued, at r(1/2) with fm, and at r_(i+1) with 2 fm - f0. It is
-# tabulated over slopes at every reward; chords between them lie above it. Bets stop where R has grown beyond
-# MOST_PRODUCT: a stopped martingale. A product below LEAST_PRODUCT becomes 0, which makes M smaller.
+# Kept are the products at both ends of each cell, L and R. With f0, fm, f1 the log M that they bound at its left end,
+# half-way and at its right end, w(k) is at most the maximum of three lines in k a cell: where f0 meets the chord from
+# fm to f1 continued with f0, half-way with fm, and at the right end with 2 fm - f0. It is tabulated over slopes at
+# every reward; chords between them lie above it. Bets stop where R has grown beyond MOST_PRODUCT: a stopped martingale.
 
 CELLS, TILTS = 128, 20
 LEAST_SHARE, MOST_SHARE = 1e-3, 0.98
@@ -332,13 +330,8 @@ def bet_width(
 
 
 # Gaussian size --------------------------------------------------------------------------------------------------------
-# An upper bound on the sigma of Gaussian noise that is the same on all noisy arcs, from the rewards themselves.
-#
-# Legend: m the mean of the rewards of an arc before X, RSS the sum of (X - m)^2 over all rewards but the first of each
-# arc, nu their number, t one of J numbers fixed in advance. exp(-t RSS / sigma^2) (1 + 2 t)^(nu / 2) is a
-# supermartingale started at 1, so with probability 1 - alpha at all times at once
-#
-#     sigma^2 <= min over t of t RSS / ( nu / 2 log(1 + 2 t) - log(J / alpha) ),   over those t where that is positive.
+# An upper bound on the sigma of Gaussian noise that is the same on all noisy arcs, from the rewards themselves (docs,
+# same page): RSS the sum of (X - m)^2, m the mean of an arc before X, over all rewards but the first of each arc.
 
 SIZE_TILTS = np.geomspace(0.03, 3.0, 8)  # t: small ones are best when much was seen, large ones at the start
 HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numbers
@@ -439,10 +432,10 @@ def learned_of(ranges: Ranges, kind: IntArray, c: FloatArray) -> Learned | None:
     )
 
 
-def new_learned_scratch(learned: Learned | None) -> LearnedScratch | None:
+def new_learned_scratch(learned: Learned | None) -> LearnedScratch:
     """Allocate scratch; None where no noise is learned."""
     if learned is None:
-        return None
+        return None  # type: ignore[return-value]
     arcs, entries = len(learned.learns), learned.start.shape[1]
     calm, bold = learned.start.shape[2], learned.which.shape[2]
     return LearnedScratch(
@@ -508,14 +501,12 @@ def bernstein_width(
 
 
 @optional_kernel
-def convex_from(learned: Learned | None, learned_work: LearnedScratch | None, alive: BoolArray) -> float:
+def convex_from(learned: Learned | None, learned_work: LearnedScratch, alive: BoolArray) -> float:
     """Return a slope from which on no range bounds the Bernstein width of one of these arcs: convex in k from there on.
 
     0 where no noise is learned.
     """
     if learned is None:
-        return 0.0
-    if learned_work is None:
         return 0.0
     most = 0.0
     for e in range(len(alive)):
@@ -527,7 +518,7 @@ def convex_from(learned: Learned | None, learned_work: LearnedScratch | None, al
 @optional_kernel
 def learned_width(
     learned: Learned | None,
-    learned_work: LearnedScratch | None,
+    learned_work: LearnedScratch,
     kind: Whole,
     side: Whole | np.uint64,
     j: Whole | np.uint64,
@@ -537,8 +528,6 @@ def learned_width(
 ) -> float:
     """Return the width of an arc whose noise is learned, at slope k."""
     if learned is None:
-        return 0.0
-    if learned_work is None:
         return 0.0
     if kind == BERNSTEIN:
         return bernstein_width(learned.bernstein, learned_work, learned.start, side, j, k, log_k, e)

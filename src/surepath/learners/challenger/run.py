@@ -1,46 +1,220 @@
-"""Challenger's compiled loop: take an episode in, check the stop, choose the next path."""
+"""What Challenger plays next, and its compiled loop: take an episode in, check the stop, choose the next path."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import IntArray
+from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
-from surepath.kernels.sweeps import Graph, Reality, heaviest
+from surepath.kernels.sweeps import Graph, Reality, backward, heaviest, walk
+from surepath.learners import runs as tasks
+from surepath.learners.challenger import check as checking
+from surepath.learners.challenger import noise as learning
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.bound import set_incumbent
-from surepath.learners.challenger.check import FIND_LEAST, NO_ROW, PASSED, ROUTINE, SHARE, THOROUGH, check
-from surepath.learners.challenger.noise import (
-    BERNSTEIN,
-    HIDDEN,
-    MOST_PRECISION,
-    Learned,
-    LearnedScratch,
-    bernstein_row,
-    halve,
-    is_learned,
-    learn,
-    learn_missing,
-    tabulate,
-)
-from surepath.learners.challenger.sampling import (
-    BY_COVERAGE,
-    BY_DIAMETER,
-    BY_GUARD,
-    BY_SEPARATION,
-    FLOW,
-    FREE,
-    choose_by_price,
-    cover,
-    follow_flow,
-    marked,
-    separate,
-    turn,
-    weigh,
-)
-from surepath.learners.challenger.state import OWN, RIVAL, ROUNDING, SHIFTED, Evidence, Pairs, Scratch, Stages
-from surepath.learners.runs import AGAIN, CERTIFY, CHECK, INCUMBENT, PLAN, REFRESH, RUN, TELL
+from surepath.learners.challenger.check import set_incumbent, singly, trace
+from surepath.learners.challenger.noise import BERNSTEIN, Learned, LearnedScratch, is_learned
+from surepath.learners.challenger.stages import fill_quick_row
+from surepath.learners.challenger.state import OWN, RIVAL, Evidence, Pairs, Scratch, Stages
+
+# Sampling -------------------------------------------------------------------------------------------------------------
+# What to play next. The guarantee holds whatever is played; these rules only decide how soon the check passes.
+#
+# separating    Weigh the arcs that separate the incumbent from its strongest challengers, at the row of the grid with
+#               the least largest z and its two neighbours, by sigma^2 / n for each challenger they separate, and play
+#               the heaviest path. Challengers of earlier plans count too, half as much with each plan, so that plays do
+#               not swing between many that tie.
+# max-diameter  EPRL's: the path of largest total width over the arcs that are left.
+# guarded       Separating; from half of the trials planned for ties on, every second trial plays the path of largest
+#               sum of sigma^2 / n, from twice those trials on it follows the flow of the optimal design, and so do all
+#               once the logarithms of a path cost too much (docs, "Challenger: the theorem", bounds the trials).
+# thrifty       Guarded, and in the trials that are not the guard's a path from which much is learned for its price
+#               (`choose_by_price`); the default where plans have different prices.
+#
+# Every rule first covers each arc once. Pending plays count as visits. Ties go to the lowest arc.
+
+FREE, EVEN, FLOW = range(3)  # whose turn it is
+BEGIN, END = 0.5, 2.0  # of the planned trials: where the guard begins, and where it begins to follow the flow
+MEMORY = 0.5  # what a challenger counts for in the next plan
+FORGOTTEN = 1e-3  # below this it no longer counts
+OTHER_ARCS = 0.25  # what any other arc counts for beside plays under way
+SEARCH_ROUNDS = 30  # of the search, which needs about five
+
+
+@folded_kernel
+def cover(pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
+    """Mark the unvisited arcs, for a path through as many as possible; False when every arc has been visited.
+
+    An arc that a worker is already playing counts by its plays, those under way included: beside it other arcs
+    are worth a visit too.
+    """
+    alive, visits, pending = seen.alive, seen.visits, seen.pending
+    known, mark = pairs.is_known, work.mark
+    horizon, missing, busy = len(work.path), False, False
+    for e in range(len(alive)):
+        missing = missing or (alive[e] and visits[e] == 0 and not known[e])
+        busy = busy or pending[e] > 0
+    for e in range(len(alive)):
+        plays = visits[e] + pending[e]
+        mark[e] = 0.0
+        if missing and alive[e] and not known[e]:
+            if plays == 0:
+                mark[e] = 1.0
+            elif busy:
+                mark[e] = 0.5 / (horizon * plays)
+    return missing
+
+
+@folded_kernel
+def separate(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int, epsilon: float) -> bool:
+    """Mark what separates the strongest challengers at three slopes around a noisy row; True when nothing is left.
+
+    This is a quick check as well: what the three rows clear is cleared.
+    """
+    alive, visits, pending = seen.alive, seen.visits, seen.pending
+    recent, known = seen.recent, pairs.is_known
+    grid, mark, path = work.grid, work.mark, work.path
+    incumbent, variance = work.incumbent, work.variance
+    live, on = work.live, work.on
+    cleared, ratio = work.cleared, pairs.ratio
+    j, k = grid[row, 0], grid[row, 1]
+    fill_quick_row(pairs.stages, work.stage_work, graph, pairs, seen, work, k)
+    single = np.int64(1 if singly(pairs, int(j), epsilon) else 0)
+    for e in range(len(mark)):
+        mark[e] = 0.0
+        recent[e] = MEMORY * recent[e] if recent[e] > FORGOTTEN else 0.0
+    for step in range(3):
+        grid[0, 0], grid[0, 1] = j, k * ratio ** (1.0 - step)
+        checking.judge(graph, pairs, seen, work, np.int64(0), epsilon, np.int64(checking.TAKE_OUT))
+        through = path[0]
+        if through < 0:
+            break
+        if not live[through]:
+            continue  # the strongest challenger of this row was cleared by it, and so were all others
+        trace(graph, work, through, single)
+        for h in range(len(path)):
+            if path[h] != incumbent[h]:
+                recent[path[h]] += 1.0
+                recent[incumbent[h]] += 1.0
+    grid[0, 0], grid[0, 1] = j, k
+    for e in range(len(mark)):
+        if recent[e] > 0.0 and alive[e] and not known[e]:
+            mark[e] = recent[e] * variance[e] / (visits[e] + pending[e])
+    return checking.left(live, on, cleared) == 0
+
+
+@folded_kernel
+def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
+    """Return whose turn the next trial is.
+
+    All are the guard's once a path has so many more visits than planned that the logarithms of its widths cost too
+    much.
+    """
+    episodes, alive = seen.memo[at.EPISODES], seen.alive
+    ahead, cost = work.ahead, work.extra[OWN, pairs.ties]
+    sampling, planned = pairs.sampling, pairs.planned
+    crowd, crowd_from = pairs.crowd, pairs.crowd_from
+    covered = episodes >= len(alive)
+    if sampling != at.BY_GUARD:
+        return FREE
+    if covered and episodes >= crowd_from:
+        backward(graph, cost, alive, ahead)
+        if ahead[0] > crowd:
+            return FLOW
+    if episodes < BEGIN * planned or int(episodes) % 2 == 0:
+        return FREE
+    return FLOW if covered and episodes >= END * planned else EVEN
+
+
+@folded_kernel
+def follow_flow(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> bool:
+    """Take at each node the arc that lags most behind its part of the flow by the guard's own plays, into work.path.
+
+    False when that path has an excluded arc.
+    """
+    first, target, guarded = graph.first, graph.target, seen.guarded
+    part, path = pairs.flow, work.path
+    allowed, is_open, node = seen.open, True, 0
+    for h in range(len(path)):
+        plays, flow = 1.0, 0.0
+        for e in range(first[node], first[node + 1]):
+            plays += guarded[e]
+            flow += part[e]
+        most, chosen = -np.inf, -1
+        for e in range(first[node], first[node + 1]):
+            behind = plays * part[e] / flow - guarded[e]
+            if behind > most:
+                most, chosen = behind, e
+        path[h] = chosen
+        node = target[chosen]
+        is_open = is_open and allowed[chosen]
+    return is_open
+
+
+@folded_kernel
+def marked(mark: FloatArray) -> bool:
+    """Return whether any arc has a sampling weight."""
+    heaviest_mark = 0.0
+    for e in range(len(mark)):
+        heaviest_mark = max(heaviest_mark, mark[e])
+    return heaviest_mark > 0.0
+
+
+@folded_kernel
+def weigh(pairs: Pairs, seen: Evidence, work: Scratch, sampling: Whole) -> None:
+    """Mark arcs by the rules that need no challengers."""
+    alive, visits = seen.alive, seen.visits
+    pending, mark = seen.pending, work.mark
+    known, sigma, variance = pairs.is_known, pairs.sigma, work.variance
+    for e in range(len(alive)):
+        mark[e] = 0.0
+        if alive[e] and not known[e]:
+            n = visits[e] + pending[e]
+            if sampling == at.BY_GUARD:
+                mark[e] = sigma[e] * sigma[e] / n
+            else:
+                mark[e] = np.sqrt(variance[e] * np.log(4.0 * n * n * len(alive)) / n)
+
+
+@folded_kernel
+def choose_by_price(prices: FloatArray, graph: Graph, allowed: BoolArray, work: Scratch, thrifty: Whole) -> None:
+    """Improve work.path, the heaviest path, to one that has much of the marks for its price, where paths have prices.
+
+    Where the rule is thrifty, search the path that maximises (sum of marks) / sqrt(price): two plans of prices p and q
+    that share nothing are then played in the ratio sqrt(q) : sqrt(p). Arcs that were ruled out may fill a path in. With
+    W the sum of marks and P the price of the current path, a path with marks - W / (2 P) * price > W / 2 has a larger
+    ratio. The path of largest such sum is found by one pass; when it is no better, the search is over.
+    """
+    mark, weight = work.mark, work.weight
+    path, ahead = work.path, work.ahead
+    best = 0.0  # the largest ratio so far, squared
+    for _ in range(SEARCH_ROUNDS if thrifty == 1 and len(prices) > 0 else 0):
+        worth, price = 0.0, 0.0
+        for h in range(len(path)):
+            worth += mark[path[h]]
+            price += prices[path[h]]
+        if not worth * worth > best * price * (1.0 + 1e-12):
+            break
+        best = worth * worth / price
+        for e in range(len(mark)):
+            weight[e] = mark[e] - 0.5 * worth / price * prices[e]
+        backward(graph, weight, allowed, ahead)
+        walk(graph, weight, allowed, ahead, path)
+
+
+def share_out(pairs: Pairs, seen: Evidence, work: Scratch, paths: IntArray) -> None:
+    """Count plays of these paths, int [k, H], as pending, and lower their marks: another worker gets another path.
+
+    Marks hold sigma^2 / n, so they fall as the visits, those under way included, rise. What many plays under way will
+    show by themselves leaves the rest to be learned: any other arc counts for something.
+    """
+    mark, rest = work.mark, seen.alive & ~pairs.is_known
+    before = np.maximum(seen.visits + seen.pending, 1)
+    np.add.at(seen.pending, paths, 1)
+    n = np.maximum(seen.visits + seen.pending, 1)
+    mark *= before / n
+    mark[rest] = np.maximum(mark[rest], OTHER_ARCS * work.variance[rest] / n[rest])
+
 
 # Arc evidence ---------------------------------------------------------------------------------------------------------
 # Take rewards in, arc by arc, and recompute what the bounds of an arc depend on: mean, a and 1/2 log(1 + n/c).
@@ -60,7 +234,7 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
     means[e] = 0.5 * (high + least)
     top[e], low[e] = high, least
     if s > 0.0:
-        top[e] = high + 0.5 * ROUNDING * (max(abs(high), abs(least)) + abs(origin) + 0.5 * abs(total))
+        top[e] = high + 0.5 * at.ROUNDING * (max(abs(high), abs(least)) + abs(origin) + 0.5 * abs(total))
         low[e] = least - (top[e] - high)
         refresh_learned(learned, work.learned_work, pairs, seen, work, e)
         for side in range(2):
@@ -68,7 +242,7 @@ def refresh(pairs: Pairs, seen: Evidence, work: Scratch, e: int) -> None:
                 if kind[j] >= BERNSTEIN and is_learned(learned, e):
                     continue
                 c = precision[side, j, e]
-                a[side, j, e] = s / n if kind[j] == SHIFTED else s * np.sqrt(n + c) / n
+                a[side, j, e] = s / n if kind[j] == at.SHIFTED else s * np.sqrt(n + c) / n
                 log_a[side, j, e] = np.log(a[side, j, e])
                 extra[side, j, e] = 0.5 * np.log1p(n / c)
 
@@ -90,7 +264,7 @@ def role_mean(stages: Stages | None, seen: Evidence, e: int, side: Whole) -> flo
 
 @optional_kernel
 def refresh_learned(
-    learned: Learned | None, learned_work: LearnedScratch | None, pairs: Pairs, seen: Evidence, work: Scratch, e: int
+    learned: Learned | None, learned_work: LearnedScratch, pairs: Pairs, seen: Evidence, work: Scratch, e: int
 ) -> None:
     """Recompute what the widths of arc e depend on in the entries that learn its noise, if it is learned.
 
@@ -98,32 +272,30 @@ def refresh_learned(
     """
     if learned is None:
         return
-    if learned_work is None:
-        return
     if not learned.learns[e]:
         return
     n = seen.visits[e] + seen.missing[e]
     span, bets, table = learned.span[e], learned_work.bets, learned.bernstein
     learned_work.per[e] = span / n
     learned_work.log_per[e] = learned.log_span[e] - np.log(n)
-    learned_work.ceiling[e] = span * (1.0 + 1.01 * (np.log(2.0 * n + MOST_PRECISION) + 1.0) / n)
+    learned_work.ceiling[e] = span * (1.0 + 1.01 * (np.log(2.0 * n + learning.MOST_PRECISION) + 1.0) / n)
     work.variance[e] = span**2 * (seen.squares[e] + 0.25) / (n + 1.0)
     for side in range(2):
         if len(seen.product) > 0:
-            halve(seen.product, bets, e, np.int64(side))
+            learning.halve(seen.product, bets, e, np.int64(side))
         for j in range(pairs.c.shape[1]):
             if pairs.kind[j] < BERNSTEIN:
                 continue
             c = pairs.c[side, j, e]
             w = (seen.squares[e] + c) * (1.0 + 1e-15 * n)
             if pairs.kind[j] == BERNSTEIN:
-                row = bernstein_row(table, w)
+                row = learning.bernstein_row(table, w)
                 learned_work.row[side, j, e], learned_work.beyond[side, j, e] = row, w - table.w[row]
             else:
                 x = (role_mean(pairs.stages, seen, e, np.int64(side)) - learned.low[e]) / span
                 x = x if side == RIVAL else 1.0 - x
                 which = learned.which[side, j, e]
-                tabulate(learned.betting, seen.product, bets, e, np.int64(side), np.int64(j), which, x)
+                learning.tabulate(learned.betting, seen.product, bets, e, np.int64(side), np.int64(j), which, x)
             work.a[side, j, e] = span * (np.sqrt(w) + np.sqrt(2.0 * pairs.cost[j])) / n
             work.log_a[side, j, e] = np.log(work.a[side, j, e])
             work.extra[side, j, e] = 0.5 * np.log(w / c)
@@ -141,7 +313,7 @@ def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
         memo[at.RSS] += (gain - mean) * (gain - mean)
         memo[at.N_SQUARES] += 1.0
     if is_learned(learned, e):
-        learn(learned, squares, product, n, mean, e, gain)
+        learning.learn(learned, squares, product, n, mean, e, gain)
     if n == 0:
         origin[e] = gain
     visits[e] = n + 1
@@ -159,7 +331,7 @@ def count_missing(stages: Stages | None, pairs: Pairs, seen: Evidence, path: Int
         e = path[h]
         if pairs.sigma[e] > 0.0:
             seen.missing[e] += 1
-            learn_missing(pairs.learned, seen.product, e)
+            learning.learn_missing(pairs.learned, seen.product, e)
 
 
 # Run ------------------------------------------------------------------------------------------------------------------
@@ -189,12 +361,11 @@ def act(
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path by the
-    marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path, and refreshes all
-    arcs of the path; the other rewards are missing. REFRESH refreshes every arc. RUN plays until the check passes,
-    `limit` episodes are played, or `pause` episodes are: then it may be called again to go on. INCUMBENT leaves the
-    path to recommend in work.incumbent, and so do CERTIFY and CHECK, which are about that path. CHECK runs the full
-    check without eliminating; 1 when it passes. CERTIFY returns its certified gap, where there is one (`least_gap`):
-    the least epsilon for which the full check passes, by bisection to one part in a thousand, from above.
+    marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path; the other rewards
+    are missing. REFRESH refreshes every arc. RUN plays until the check passes, `limit` episodes are played, or `pause`
+    episodes are. INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY and CHECK, which are about
+    that path. CHECK runs the full check without eliminating; 1 when it passes. CERTIFY returns its certified gap, where
+    there is one (`least_gap`), by bisection to one part in a thousand, from above.
 
     Every larger kernel is called from one place here: the compiler copies it into each.
     """
@@ -202,19 +373,19 @@ def act(
     known, slack = pairs.is_known, work.slack
     path, mark, gains = work.path, work.mark, work.gain
     sampling = pairs.sampling
-    playing, telling = task == PLAN or task == RUN, task == TELL  # noqa: SIM109
-    aim, how = epsilon, ROUTINE if playing else THOROUGH
+    playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
+    aim, how = epsilon, checking.ROUTINE if playing else checking.THOROUGH
     low, high = 0.0, np.inf
-    if task == CERTIFY:
-        aim, how = -np.inf, FIND_LEAST
+    if task == tasks.CERTIFY:
+        aim, how = -np.inf, checking.FIND_LEAST
     while True:
-        if task == RUN and memo[at.EPISODES] >= pause:
+        if task == tasks.RUN and memo[at.EPISODES] >= pause:
             return PAUSED
         covering = playing and cover(pairs, seen, work)
         row, rule = 0, KEEP
-        if not (covering or telling or task == AGAIN or task == REFRESH):  # noqa: SIM109
+        if not (covering or telling or task == tasks.AGAIN or task == tasks.REFRESH):
             set_incumbent(graph, pairs, seen, work)
-            if task == INCUMBENT:
+            if task == tasks.INCUMBENT:
                 return 0.0
             if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
                 work.grid[0, 0], work.grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
@@ -222,14 +393,18 @@ def act(
                     work.live[e] = seen.alive[e]
                     work.cleared[e] = False
             else:
-                row, least = check(graph, pairs, seen, work, aim, np.int64(how))
-                if task == CHECK:
-                    return 1.0 if row == PASSED else 0.0
-                if task == CERTIFY:
-                    if how == FIND_LEAST:
-                        how, aim, high = THOROUGH, 0.0, (max(least, 0.0) + slack[0]) * (1.0 + 2.0 * SHARE)
+                row, least = checking.check(graph, pairs, seen, work, aim, np.int64(how))
+                if task == tasks.CHECK:
+                    return 1.0 if row == checking.PASSED else 0.0
+                if task == tasks.CERTIFY:
+                    if how == checking.FIND_LEAST:
+                        how, aim, high = (
+                            checking.THOROUGH,
+                            0.0,
+                            (max(least, 0.0) + slack[0]) * (1.0 + 2.0 * checking.SHARE),
+                        )
                         continue
-                    if row == PASSED:
+                    if row == checking.PASSED:
                         high = aim
                     else:
                         low = aim
@@ -237,26 +412,26 @@ def act(
                         return high
                     aim = 0.5 * (low + high)
                     continue
-                if row == PASSED:
+                if row == checking.PASSED:
                     return DONE
                 memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(CHECK_GROWTH * memo[at.EPISODES]))
                 memo[at.READY] = 0.0
-                if row != NO_ROW:  # for quick checks
+                if row != checking.NO_ROW:  # for quick checks
                     memo[at.ENTRY], memo[at.SLOPE], memo[at.READY] = work.grid[row, 0], work.grid[row, 1], 1.0
         whose = turn(graph, pairs, seen, work) if playing or telling else FREE
         if playing and not covering:
             if whose != FREE:
-                rule = BY_GUARD
-            elif sampling in (BY_SEPARATION, BY_GUARD) and row != NO_ROW:
+                rule = at.BY_GUARD
+            elif sampling in (at.BY_SEPARATION, at.BY_GUARD) and row != checking.NO_ROW:
                 if separate(graph, pairs, seen, work, row, epsilon):
                     return DONE
                 if not marked(mark):  # every strong challenger differs in quiet arcs only: let all bounds shrink
-                    rule = BY_DIAMETER
+                    rule = at.BY_DIAMETER
             else:
-                rule = BY_COVERAGE if sampling == BY_COVERAGE else BY_DIAMETER
+                rule = at.BY_DIAMETER
             if rule != KEEP:
                 weigh(pairs, seen, work, np.int64(rule))
-        if playing or task == AGAIN:
+        if playing or task == tasks.AGAIN:
             along = False
             if whose == FLOW and not covering:
                 along = follow_flow(graph, pairs, seen, work)
@@ -264,11 +439,11 @@ def act(
             if not along:
                 heaviest(graph, mark, seen.alive, work.ahead, path)
                 choose_by_price(pairs.price, graph, seen.open, work, thrifty)
-            if task != RUN or memo[at.EPISODES] >= limit:
+            if task != tasks.RUN or memo[at.EPISODES] >= limit:
                 return CUT
         if telling:
             count_missing(pairs.stages, pairs, seen, path, limit)
-        if task != REFRESH:
+        if task != tasks.REFRESH:
             common = own = 0.0
             for h in range(limit if telling else len(path)):
                 e = path[h]
@@ -281,11 +456,11 @@ def act(
                     visits[e] += 1
                 else:
                     take_in(pairs, seen, e, gain)
-        for i in range(len(visits) if task == REFRESH else len(path)):
-            e = i if task == REFRESH else path[i]
+        for i in range(len(visits) if task == tasks.REFRESH else len(path)):
+            e = i if task == tasks.REFRESH else path[i]
             refresh(pairs, seen, work, e)
             guarded[e] += 1 if whose == FLOW else 0
-        if task != RUN:
+        if task != tasks.RUN:
             return 0.0
         memo[at.EPISODES] += 1
 
@@ -296,7 +471,7 @@ def least_gap(
     """Return the certified gap of the incumbent; infinite while an arc that is left is unvisited or sigma unbounded."""
     missing = bool((seen.alive & (seen.visits == 0) & ~pairs.is_known).any())
     if missing or len(pairs.size.tilt) > 0:
-        act(graph, pairs, seen, work, reality, rng, INCUMBENT, 0, 0.0, 0.0)
-        if missing or not work.unit[0] < HIDDEN:
+        act(graph, pairs, seen, work, reality, rng, tasks.INCUMBENT, 0, 0.0, 0.0)
+        if missing or not work.unit[0] < learning.HIDDEN:
             return np.inf
-    return float(act(graph, pairs, seen, work, reality, rng, CERTIFY, 0, 0.0, 0.0))
+    return float(act(graph, pairs, seen, work, reality, rng, tasks.CERTIFY, 0, 0.0, 0.0))

@@ -1,21 +1,16 @@
 """Bounds that hold under any dependence inside an episode: stage pairs whose evidence is averaged, never multiplied.
 
-Legend: p the incumbent, q any other path, x = q_h and y = p_h their arcs of one stage, n visits, a = sigma sqrt(n + c)
-/ n, k > 0 a slope, j an entry with weight w_j, pi(y | x) the prior over wrong arcs. M_x M_y is a supermartingale
-whatever the joint law of an episode's rewards, and the average of these products exceeds 1/delta with probability at
-most delta (docs, "Challenger: the theorem"). On that event, for q = the best path, all p and times,
+Legend: p the incumbent, q any other path, x = q_h and y = p_h their arcs of one stage, k > 0 a slope, j an entry with
+weight w_j, pi(y | x) the prior over wrong arcs, W(k) the width of an arc. By the theorem (docs, shared luck), for q the
+best path, all p and times,
 
     S0      mu_x - mu_y <= rhat_x - rhat_y + W_x(k) + W_y(k) + k log(1 / (delta pi w_j))        for every k and j,
     S       V(q) - V(p) <= sum over stages of [ rhat_x - rhat_y + w(x, y) ] + kappa / delta     for every kappa > 0,
-            w(x, y) = W_x(k) + W_y(k) + k [ log(1 / (pi w_j)) + log(k / kappa) - 1 ],
+            w(x, y) = W_x(k) + W_y(k) + k [ log(1 / (pi w_j)) + log(k / kappa) - 1 ].
 
-W(k) = k [h*(a / k) + 1/2 log(1 + n / c)], or the width of the process that learns the noise of an arc. S0 of a pair
-stays proven, so its least value is kept; w of different times must never be added. Each stage takes the least of the
-kept S0 bound, w now, and what the declared ranges allow; kappa / delta is added once. The same holds for a single
-excursion.
-
-A check computes w for a grid of kappa once; between full checks the entry and slope that were best for an arc are taken
-as they are: any slope is valid.
+S0 of a pair stays proven, so its least value is kept; w of different times must never be added. Each stage takes the
+least of the kept S0 bound, w now, and what the declared ranges allow; kappa / delta is added once. A check computes w
+for a grid of kappa; between full checks the entry and slope that were best for an arc are taken: any slope is valid.
 """
 
 from __future__ import annotations
@@ -27,49 +22,10 @@ from surepath.kernels.jit import Whole, hot_kernel, inner_kernel, optional_kerne
 from surepath.kernels.sweeps import Graph
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.noise import BERNSTEIN, is_learned, learned_width
-from surepath.learners.challenger.state import (
-    BY_PLAN,
-    BY_STAGE,
-    FIRST_KAPPA,
-    KEPT,
-    MOST_KAPPAS,
-    OWN,
-    QUICK,
-    QUIET,
-    RIVAL,
-    SLOPE_POINTS,
-    TOTAL,
-    Evidence,
-    Pairs,
-    Scratch,
-    Stages,
-    StageScratch,
-    conjugate,
-)
-from surepath.model.mdp import MDP
+from surepath.learners.challenger.state import OWN, RIVAL, Evidence, Pairs, Scratch, Stages, StageScratch, conjugate
 
 KAPPA_RATIO = 1.6
 SLOPE_STEP, BELOW = 1.2, 3  # of the slopes tried for a pair: how far apart, how many below the one that suits S0
-
-
-def stages_of(
-    mdp: MDP, sigma: FloatArray, delta: float, fills: bool, most_choices: float, total: float | None
-) -> Stages:
-    """Build the settings: pi gives half to all arcs off a path alike, and half to those that leave one of its nodes.
-
-    `fills`: missing rewards count as the ends of their ranges, if every arc with noise has one. `most_choices`: of a
-    path. `total`: the sub-Gaussian factor of the sum of an episode's rewards.
-    """
-    degree = np.append(np.diff(mdp.first), 0)
-    others = max(1, mdp.n_arcs - mdp.horizon)
-    near = 0.5 / others + 0.5 / (max(1.0, most_choices) * np.maximum(degree - 1, 1))
-    least, top = np.full(mdp.n_arcs, -np.inf), np.full(mdp.n_arcs, np.inf)
-    if mdp.gain_range is not None:
-        low, high = mdp.gain_range
-        least, top = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
-    least[mdp.is_known] = top[mdp.is_known] = mdp.known_gain[mdp.is_known]
-    fills = fills and bool((np.isfinite(top - least) | (sigma == 0)).all())
-    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta, total or 0.0, fills)
 
 
 @hot_kernel
@@ -102,16 +58,16 @@ def fill_kappas(stages: Stages, pairs: Pairs, seen: Evidence, work: Scratch) -> 
                 low, high = min(low, s), max(high, s)
             else:
                 quiet = True
-    for row in range(FIRST_KAPPA):
+    for row in range(at.FIRST_KAPPA):
         grid[row, 0], grid[row, 1] = 0, 0.0
     if quiet:
-        grid[QUIET, 1] = -8.0 * len(work.incumbent) * size if size > 0.0 else -1.0
+        grid[at.QUIET, 1] = -8.0 * len(work.incumbent) * size if size > 0.0 else -1.0
     if high == 0.0:
-        return FIRST_KAPPA
+        return at.FIRST_KAPPA
     least, most = 0.2 * stages.delta * low, stages.delta * len(work.incumbent) * np.sqrt(2.0) * high / 3.0
-    ratio = max(KAPPA_RATIO, (most / least) ** (1.0 / (MOST_KAPPAS - 1)))
-    rows, kappa = FIRST_KAPPA, least
-    while rows < FIRST_KAPPA + MOST_KAPPAS and (rows == FIRST_KAPPA or kappa < most * ratio):
+    ratio = max(KAPPA_RATIO, (most / least) ** (1.0 / (at.MOST_KAPPAS - 1)))
+    rows, kappa = at.FIRST_KAPPA, least
+    while rows < at.FIRST_KAPPA + at.MOST_KAPPAS and (rows == at.FIRST_KAPPA or kappa < most * ratio):
         grid[rows, 0], grid[rows, 1] = 0, kappa
         rows += 1
         kappa *= ratio
@@ -121,7 +77,7 @@ def fill_kappas(stages: Stages, pairs: Pairs, seen: Evidence, work: Scratch) -> 
 @optional_kernel
 def fill_stage_rows(
     stages: Stages | None,
-    stage_work: StageScratch | None,
+    stage_work: StageScratch,
     graph: Graph,
     pairs: Pairs,
     seen: Evidence,
@@ -135,8 +91,6 @@ def fill_stage_rows(
     """
     if stages is None:
         return 0
-    if stage_work is None:
-        return 0
     grid, bound, tried = work.grid, stage_work.bound, stage_work.tried
     first, source, stage_node = graph.first, graph.source, graph.stage_node
     top, lows, a = work.top, work.low, work.a
@@ -145,8 +99,8 @@ def fill_stage_rows(
     rows = fill_kappas(stages, pairs, seen, work)
     paid = -np.log(stages.delta)
     focus = seen.memo[at.SLOPE]  # kappa of the last full check
-    log_focus = np.log(focus if focus > 0.0 else max(grid[(FIRST_KAPPA + rows) // 2, 1], 1e-300))
-    wall = -grid[QUIET, 1]
+    log_focus = np.log(focus if focus > 0.0 else max(grid[(at.FIRST_KAPPA + rows) // 2, 1], 1e-300))
+    wall = -grid[at.QUIET, 1]
     for h in range(len(incumbent)):
         y = incumbent[h]
         node, low = source[y], lows[y]
@@ -166,8 +120,8 @@ def fill_stage_rows(
                 fixed = cost[j] + share
                 per = fixed + extra[RIVAL, j, x] + extra[OWN, j, y]
                 k = np.sqrt(0.5 * (a[RIVAL, j, x] ** 2 + a[OWN, j, y] ** 2) / per) / SLOPE_STEP**BELOW
-                for _ in range(SLOPE_POINTS):
-                    if pairs.prior[j] != BY_STAGE:
+                for _ in range(at.SLOPE_POINTS):
+                    if pairs.prior[j] != at.BY_STAGE:
                         tried[count, 0], tried[count, 1] = 0.0, np.inf
                         count += 1
                         continue
@@ -184,21 +138,21 @@ def fill_stage_rows(
             if keep == 1:
                 kept[x], kept_of[x] = plain, y
             plain = min(plain, range_bound)
-            bound[KEPT, x] = plain
-            bound[QUIET, x] = difference + wall if wall > 0.0 else plain
+            bound[at.KEPT, x] = plain
+            bound[at.QUIET, x] = difference + wall if wall > 0.0 else plain
             best, where = np.inf, 0
             for i in range(count):
                 value = tried[i, 1] - tried[i, 0] * log_focus
                 if value < best:
                     best, where = value, i
-            stage_work.entry[x], stage_work.slope[x] = where // SLOPE_POINTS, tried[where, 0]
-            for row in range(FIRST_KAPPA, rows):
+            stage_work.entry[x], stage_work.slope[x] = where // at.SLOPE_POINTS, tried[where, 0]
+            for row in range(at.FIRST_KAPPA, rows):
                 best, log_kappa = np.inf, np.log(grid[row, 1])
                 for i in range(count):
                     best = min(best, tried[i, 1] - tried[i, 0] * log_kappa)
                 bound[row, x] = min(plain, difference + best)
     if stages.total > 0.0:
-        fill_totals(stages, graph, pairs, seen, work, bound[TOTAL])
+        fill_totals(stages, graph, pairs, seen, work, bound[at.TOTAL])
     return rows
 
 
@@ -228,13 +182,13 @@ def fill_totals(stages: Stages, graph: Graph, pairs: Pairs, seen: Evidence, work
     for start in range(first[0], first[1]):
         e, least, n = start, np.inf, whole_plays(graph, pairs, seen, start, horizon)
         for j in range(len(pairs.cost)):
-            if pairs.prior[j] != BY_PLAN or n == 0 or m == 0:
+            if pairs.prior[j] != at.BY_PLAN or n == 0 or m == 0:
                 continue
             c, own = pairs.c[RIVAL, j, start], pairs.c[OWN, j, incumbent[0]]
             a, b = stages.total * np.sqrt(n + c) / n, stages.total * np.sqrt(m + own) / m
             fixed = pairs.cost[j] + pairs.toll[j] + 0.5 * np.log1p(n / c) + 0.5 * np.log1p(m / own)
             k = np.sqrt(0.5 * (a * a + b * b) / fixed) / SLOPE_STEP**BELOW
-            for _ in range(SLOPE_POINTS):
+            for _ in range(at.SLOPE_POINTS):
                 both = conjugate(pairs.conjugate, a / k, np.log(a / k))
                 both += conjugate(pairs.conjugate, b / k, np.log(b / k))
                 least = min(least, k * (both + fixed))
@@ -249,7 +203,7 @@ def fill_totals(stages: Stages, graph: Graph, pairs: Pairs, seen: Evidence, work
 @optional_kernel
 def fill_quick_row(
     stages: Stages | None,
-    stage_work: StageScratch | None,
+    stage_work: StageScratch,
     graph: Graph,
     pairs: Pairs,
     seen: Evidence,
@@ -259,8 +213,6 @@ def fill_quick_row(
     """Bound every live arc by the entry and slope of the last full check, for any kappa; with kappa 0 by totals."""
     if stages is None:
         return
-    if stage_work is None:
-        return
     bound, ceiling, slope = stage_work.bound, stage_work.ceiling, stage_work.slope
     first, source, stage_node = graph.first, graph.source, graph.stage_node
     top, lows, incumbent = work.top, work.low, work.incumbent
@@ -268,7 +220,7 @@ def fill_quick_row(
     paid = -np.log(stages.delta)
     if kappa == 0.0:
         slope[:], ceiling[:] = 0.0, np.inf
-        fill_totals(stages, graph, pairs, seen, work, bound[QUICK])
+        fill_totals(stages, graph, pairs, seen, work, bound[at.QUICK])
         return
     for h in range(len(incumbent)):
         y = incumbent[h]
@@ -281,25 +233,21 @@ def fill_quick_row(
             if kept_of[x] == y:
                 ceiling[x] = min(ceiling[x], kept[x])
             if work.a[RIVAL, 0, x] == 0.0 and work.a[OWN, 0, y] == 0.0:
-                bound[QUICK, x], slope[x] = difference, 0.0
+                bound[at.QUICK, x], slope[x] = difference, 0.0
             elif k > 0.0:
                 j, log_k = stage_work.entry[x], np.log(k)
                 w = width_at(pairs, work, np.int64(RIVAL), j, k, log_k, x)
                 w += width_at(pairs, work, np.int64(OWN), j, k, log_k, y)
                 share = stages.near[node] if source[x] == node else stages.far
-                bound[QUICK, x] = difference + w + k * (pairs.cost[j] + share - paid - 1.0 + log_k)
+                bound[at.QUICK, x] = difference + w + k * (pairs.cost[j] + share - paid - 1.0 + log_k)
             else:
-                bound[QUICK, x] = np.inf  # the incumbent has changed: without noise then, with noise now
+                bound[at.QUICK, x] = np.inf  # the incumbent has changed: without noise then, with noise now
 
 
 @optional_kernel
-def stage_weights(
-    stages: Stages | None, stage_work: StageScratch | None, graph: Graph, work: Scratch, row: Whole
-) -> float:
+def stage_weights(stages: Stages | None, stage_work: StageScratch, graph: Graph, work: Scratch, row: Whole) -> float:
     """Put the bounds of a row into work.weight, -inf where an arc does not count; return kappa / delta."""
     if stages is None:
-        return 0.0
-    if stage_work is None:
         return 0.0
     first, stage_node, incumbent = graph.first, graph.stage_node, work.incumbent
     weight, live, kappa = work.weight, work.live, work.grid[row, 1]
@@ -312,7 +260,7 @@ def stage_weights(
                 weight[e] = -np.inf
                 continue
             x = bound[row, e]
-            if row == QUICK:
+            if row == at.QUICK:
                 x = min(x - slope[e] * log_kappa, ceiling[e])
             weight[e] = x if x == x else np.inf  # what is no number proves nothing
         weight[incumbent[h]] = 0.0
