@@ -32,7 +32,7 @@ from surepath._checks import (
 from surepath._text import many
 from surepath.errors import RewardError, SettingError, StoppedError, SurepathError
 from surepath.kernels.sweeps import Graph, Reality, graph_of
-from surepath.learners.runs import GO_ON, STOP_REASONS, RunRecord, joined
+from surepath.learners.runs import BUDGET, GO_ON, STOP_REASONS, RunRecord, joined, raise_if_cancelled
 from surepath.learners.widths import declared_sigma
 from surepath.model.mdp import MDP
 from surepath.model.paths import step_and_key, step_in_words, step_number
@@ -143,9 +143,31 @@ class Learner(ABC):
     def _gap(self) -> float:
         """Return the certified gap of `_recommend()` by the present statistics."""
 
-    @abstractmethod
+    def _play(self, reality: Reality, rng: np.random.Generator, budget: int) -> None:
+        """Play until the stop, or until the budget does not allow more; for learners with the `_run` below."""
+        raise NotImplementedError
+
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
         """Play a whole run from scratch in compiled code (the state of this object is not touched)."""
+        return self._run_each(rng, budget, epsilons, lambda own: own._play(reality, rng, budget))
+
+    def _run_each(
+        self, rng: np.random.Generator, budget: int, epsilons: FloatArray, play: Callable[[Learner], None]
+    ) -> RunRecord:
+        """Play a run of its own for every epsilon, each by a fresh learner and from the same seed."""
+        record, start = RunRecord.empty(len(epsilons), self.mdp.horizon), rng.bit_generator.state
+        for at, epsilon in enumerate(epsilons.tolist()):
+            raise_if_cancelled()
+            rng.bit_generator.state = start
+            own = self.fresh(epsilon)
+            own._begin(rng)
+            play(own)
+            record.tau[at] = own.episodes if own.stopped else budget
+            record.reason[at] = STOP_REASONS.index(own.stop_reason or STOP_REASONS[BUDGET])
+            record.path[at] = own.recommend()
+            record.eliminated[at] = int((~own.active).sum())
+            record.gap[at] = own.certified_gap()
+        return record
 
     def _run_many(
         self, reality: Reality, streams: Iterable[np.random.Generator], budget: int, epsilons: FloatArray

@@ -14,7 +14,7 @@ from surepath.kernels.flow import Schedule, schedule
 from surepath.kernels.jit import bare_kernel
 from surepath.kernels.sweeps import Reality
 from surepath.learners.base import Learner
-from surepath.learners.runs import BUDGET, GAP, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.runs import GAP, GO_ON
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
@@ -26,15 +26,12 @@ def play_list(
     reality: Reality,
     rng: np.random.Generator,
     budget: int,
-    visits: IntArray,
+    used: IntArray,
     origin: FloatArray,
     sums: FloatArray,
 ) -> None:
     """Play the list round by round until nothing is due or `budget` plays are made; sums are relative to the origin."""
-    left = 0
-    for i in range(len(due)):
-        left += due[i]
-    left = min(left, budget)
+    left = min(due.sum(), budget)
     while left > 0:
         for i in range(len(due)):
             if due[i] > 0 and left > 0:
@@ -43,9 +40,9 @@ def play_list(
                 for h in range(paths.shape[1]):
                     e = paths[i, h]
                     gain = draw(reality, np.uint64(e), rng)
-                    if visits[e] == 0:
+                    if used[e] == 0:
                         origin[e] = gain
-                    visits[e] += 1
+                    used[e] += 1
                     sums[e] += gain - origin[e]
 
 
@@ -109,37 +106,18 @@ class Design(Learner):
         self._used_sums[arcs] += news - self._origin[arcs]
         self._due[at] -= 1
         self._cursor = at + 1
-        if not self._due.any():
-            self.stopped, self.stop_reason = True, STOP_REASONS[GAP]
-
-    def _means(self) -> FloatArray:
-        mean = self._origin + self._used_sums / np.maximum(self._used, 1)
-        return np.where(self.mdp.is_known, self.known_gain, mean)
+        self._stop(GO_ON if self._due.any() else GAP)
 
     def _recommend(self) -> IntArray:
-        return best_path(self.mdp, self._means())
+        mean = self._origin + self._used_sums / np.maximum(self._used, 1)
+        return best_path(self.mdp, np.where(self.mdp.is_known, self.known_gain, mean))
 
     def _gap(self) -> float:
         """Return the gap that the whole list proves, infinite before its end."""
         return self.schedule.gap if not self._due.any() else float("inf")
 
-    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        """Run every epsilon by itself, from the same seed: the list depends on epsilon."""
-        record = RunRecord.empty(len(epsilons), self.mdp.horizon)
-        start = rng.bit_generator.state
-        for at, epsilon in enumerate(epsilons.tolist()):
-            raise_if_cancelled()
-            rng.bit_generator.state = start
-            own = self if epsilon == self._first_epsilon else self.fresh(epsilon)
-            assert isinstance(own, Design)
-            plan = own.schedule
-            visits = np.zeros(self.mdp.n_arcs, dtype=np.int64)
-            origin, sums = np.zeros(self.mdp.n_arcs), np.zeros(self.mdp.n_arcs)
-            done = plan.episodes <= budget
-            play_list(plan.paths, plan.plays.copy(), reality, rng, budget, visits, origin, sums)
-            mean = np.where(self.mdp.is_known, self.known_gain, origin + sums / np.maximum(visits, 1))
-            record.tau[at] = min(budget, plan.episodes)
-            record.reason[at] = GAP if done else BUDGET
-            record.path[at] = best_path(self.mdp, mean)
-            record.gap[at] = plan.gap if done else np.inf
-        return record
+    def _play(self, reality: Reality, rng: np.random.Generator, budget: int) -> None:
+        plan = self.schedule
+        play_list(plan.paths, self._due, reality, rng, budget, self._used, self._origin, self._used_sums)
+        self.episodes = min(budget, plan.episodes)
+        self._stop(GO_ON if self._due.any() else GAP)

@@ -21,7 +21,6 @@ from surepath.kernels.sweeps import Reality, reality_of
 from surepath.learners.base import Learner, build
 from surepath.learners.own_rules import with_rules
 from surepath.learners.runs import (
-    BUDGET,
     BUDGET_AND_ZERO,
     STOP_REASONS,
     RunRecord,
@@ -279,23 +278,15 @@ def draw_rewards(reality: Reality, instance: Instance, path: IntArray, rng: np.r
 
 def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget: int, grid: FloatArray) -> RunRecord:
     """Ask, draw and tell until each epsilon is settled; every epsilon has a run of its own from the same seed."""
-    size, horizon = len(grid), learner.mdp.horizon
-    record = RunRecord.empty(size, horizon)
-    start, reality = rng.bit_generator.state, reality_of(instance, worth=False)
-    for at, epsilon in enumerate(grid.tolist()):
-        rng.bit_generator.state = start
-        own = learner.fresh(epsilon)
-        own._begin(rng)
+    reality = reality_of(instance, worth=False)
+
+    def play(own: Learner) -> None:
         while not own.stopped and own.episodes < budget:
             raise_if_cancelled()
             for path in np.atleast_2d(own.ask()):
                 own.tell(path, own._as_told(draw_rewards(reality, instance, path, rng)))
-        record.tau[at] = own.episodes
-        record.reason[at] = STOP_REASONS.index(own.stop_reason) if own.stop_reason else BUDGET
-        record.path[at] = own.recommend()
-        record.eliminated[at] = int((~own.active).sum())
-        record.gap[at] = own.certified_gap()
-    return record
+
+    return learner._run_each(rng, budget, grid, play)
 
 
 # Simulate -------------------------------------------------------------------------------------------------------------

@@ -173,15 +173,6 @@ class StudyRounds(Rounds):
 
     _failures = property(lambda self: SimpleNamespace(in_a_row=self.failures))
 
-    @property
-    def means(self) -> FloatArray:
-        """Return what each option would change in the plan, float [N]; NaN where nothing is known."""
-        return np.array([self.mdp.sign * one.effect for one in self.effects()])
-
-    def widths(self) -> FloatArray:
-        """Return half the interval of each of `means`, float [N]."""
-        return np.array([one.high - one.effect for one in self.effects()])
-
     def explain(self, count: int = 3) -> Explained:
         """Describe the round, the plan and what is proven."""
         told, size = self.progress

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Rounds
 from surepath.kernels.flow import optimal_flow
-from surepath.learners.rounds.additive import inflation, second_moments, span_of_differences
+from surepath.learners.rounds.additive import inflation, planned_variances, span_of_differences
 from surepath.learners.rounds.betting import Predictor
 from surepath.learners.rounds.bound import gaussian_table, h_inverse
 from surepath.learners.rounds.fit import Round
@@ -147,7 +147,7 @@ def test_the_flow_of_the_design_is_optimal_over_all_laws_of_paths(mdp: MDP, seed
     rows = [naive.indicator(mdp, path) for path in all_paths(mdp)]
     assert np.linalg.matrix_rank(np.array(rows)) == learner.d
     assert max(row @ variances @ row for row in rows) <= learner.d * (1 + 1e-5)
-    moments = second_moments(learner._blocks, learner._scale)
+    moments = planned_variances(mdp, learner._scale)
     rng = np.random.default_rng(seed)
     for i, j in rng.integers(len(rows), size=(5, 2)):
         z = rows[i] - rows[j]
@@ -172,7 +172,7 @@ def test_the_additive_pass_is_above_every_path(mdp: MDP, seed: int, epsilon: flo
     fits, total = learner._fits, sum(fit.n for fit in learner._fits)
     spread = sum(fit.n**2 * fit.spread for fit in fits)
     effect = sum(fit.n * fit.effect for fit in fits) / total
-    moments = second_moments(learner._blocks, learner._scale)
+    moments = planned_variances(mdp, learner._scale)
     most = inflation(span_of_differences(mdp, learner.active, p), fits, moments)
     worst = additive.worst_through()
     gap = additive.gap(np.inf, 0.0, 0.0)

@@ -24,7 +24,7 @@ from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import Graph, backward, forward
 from surepath.learners.rounds.bound import Prior, Scale
-from surepath.learners.rounds.fit import Blocks, Fit, coordinates
+from surepath.learners.rounds.fit import Blocks, Fit
 from surepath.model.mdp import MDP
 from surepath.model.paths import values_to_go
 
@@ -32,28 +32,11 @@ SLOPES = 24
 HALVINGS = 10  # of the interval in which the least gap lies
 
 
-def second_moments(blocks: Blocks, scale: Scale) -> FloatArray:
-    """Compute the inverse of E[x x^T] under one play of the optimal design, 0 where dropped, float [N, N]."""
-    graph = blocks.graph
-    arcs, square = len(graph.target), (blocks.unit**2)[blocks.of]
-    stage = np.searchsorted(graph.stage_node, graph.source, side="right") - 1
-    flow = square[stage] / scale.arc
-    node = np.bincount(graph.source, flow, len(graph.first))
-    ahead = np.zeros((len(graph.first), arcs))  # chance of each arc from a node on, by the Markov chain
-    for e in range(arcs - 1, -1, -1):
-        i = graph.source[e]
-        ahead[i] += flow[e] / node[i] * ahead[graph.target[e]]
-        ahead[i, e] += flow[e] / node[i]
-    moment = flow[:, None] * ahead[graph.target]
-    moment = np.where(stage[:, None] < stage[None, :], moment, moment.T)
-    moment[np.diag_indices(arcs)] = flow
-    moment = np.where(blocks.of[stage][:, None] == blocks.of[stage][None, :], moment, 0.0)
-    moment /= (blocks.unit**2)[blocks.of[stage]][:, None]
-    place = coordinates(blocks, np.ones(arcs, dtype=np.bool_))[0]
-    kept = np.flatnonzero(place >= 0)
-    inverse = np.zeros((arcs, arcs))
-    inverse[np.ix_(kept, kept)] = np.linalg.inv(moment[np.ix_(kept, kept)])
-    return inverse
+def planned_variances(mdp: MDP, scale: Scale) -> FloatArray:
+    """Return M with m(z) = z^T M z for all differences z of paths, float [N, N]: what is in one alone squares to 1."""
+    leaves = np.zeros((mdp.n_nodes, mdp.n_arcs))
+    leaves[mdp.source, np.arange(mdp.n_arcs)] = 1.0
+    return np.asarray(np.diag(scale.arc) - (leaves.T * scale.node[:-1]) @ leaves)
 
 
 def span_of_differences(mdp: MDP, active: BoolArray, incumbent: IntArray) -> FloatArray:
@@ -81,12 +64,12 @@ def span_of_differences(mdp: MDP, active: BoolArray, incumbent: IntArray) -> Flo
     return rows.T
 
 
-def inflation(basis: FloatArray, fits: Sequence[Fit], inverse: FloatArray) -> float:
+def inflation(basis: FloatArray, fits: Sequence[Fit], variances: FloatArray) -> float:
     """Return a number that is at least z^T S z / m(z) for every z in the span: kappa C, confirmed by a Cholesky."""
     from scipy.linalg import cholesky, eigh
 
     own = basis.T @ np.sum([fit.n**2 * fit.spread for fit in fits], axis=0) @ basis
-    planned = basis.T @ inverse @ basis
+    planned = basis.T @ variances @ basis
     last = len(own) - 1
     most = float(eigh(own, planned, eigvals_only=True, subset_by_index=(last, last))[0]) * (1 + 1e-6)
     while True:
@@ -168,7 +151,6 @@ class Additive:
         bound: Mapping[str, Any],
         delta: float,
         fits: Sequence[Fit],
-        inverse: FloatArray,
         active: BoolArray,
         incumbent: IntArray,
     ) -> None:
@@ -176,7 +158,7 @@ class Additive:
         self.active, self.incumbent = active, incumbent
         total = float(sum(fit.n for fit in fits))
         self.effect = np.sum([fit.n * fit.effect for fit in fits], axis=0) / total
-        inflated = inflation(span_of_differences(mdp, active, incumbent), fits, inverse)
+        inflated = inflation(span_of_differences(mdp, active, incumbent), fits, planned_variances(mdp, scale))
         c = bound["additive_trials"]
         self.cost = log(1 / (delta * bound["additive_weight"])) + 0.5 * log(1 + inflated / c)
         self.spread = (inflated + c) / (2 * total**2)

@@ -86,28 +86,23 @@ def default_bound(mdp: MDP, blocks: Blocks, epsilon: float, delta: float, noise:
 
 def checked_bound(given: Any, default: Mapping[str, Any]) -> dict[str, Any]:
     """Check a bound that was given, number by number, against the form of the default one."""
+    kind = "tilts" if "tilts" in default else "trials"
+    law = SettingError(
+        f"bound must be a dict with exactly the keys {', '.join(default)}: prior 'detour' or 'excursion', rho between "
+        f"0 and 1, {kind} above 0 (tilts below 1) and as many weights, of sum at most 1; got {given!r}"
+    )
     if not isinstance(given, Mapping) or set(given) != set(default):
-        raise SettingError(f"bound must be a dict with exactly the keys {', '.join(default)}; got {given!r}")
-    kind, bound = ("tilts" if "tilts" in default else "trials"), dict(given)
+        raise law
+    bound = dict(given)
     for name in (kind, "weights"):
-        values = bound[name]
-        if isinstance(values, (str, Mapping)) or not isinstance(values, Sequence) or not values:
-            raise SettingError(f"the {name} of a bound are a list of numbers above 0, not {values!r}")
-        bound[name] = [real(f"one of the {name}", value) for value in values]
-    bound["rho"] = real("rho", bound["rho"])
-    total = sum(bound["weights"]) + float(bound.get("additive_weight", 0.0))
-    if (
-        bound["prior"] not in ("detour", "excursion")
-        or not 0 < bound["rho"] < 1
-        or len(bound[kind]) != len(bound["weights"])
-        or min(*bound[kind], *bound["weights"]) <= 0
-        or total > 1 + 1e-12
-        or (kind == "tilts" and max(bound["tilts"]) >= 1)
-    ):
-        raise SettingError(
-            f'a bound has the prior "detour" or "excursion", rho between 0 and 1, {kind} above 0 (tilts below 1) and '
-            f"as many weights, of sum at most 1; got {given!r}"
-        )
+        if not isinstance(bound[name], (list, tuple)):
+            raise law
+        bound[name] = [real(f"one of the {name}", value) for value in bound[name]]
+    entries, weights, rho = bound[kind], bound["weights"], real("rho", bound["rho"])
+    total = sum(weights) + float(bound.get("additive_weight", 0.0))
+    sound = 0 < len(entries) == len(weights) and min(*entries, *weights) > 0 and 0 < rho < 1 and total <= 1 + 1e-12
+    if not sound or bound["prior"] not in ("detour", "excursion") or (kind == "tilts" and max(entries) >= 1):
+        raise law
     return bound
 
 

@@ -276,34 +276,22 @@ def judge(
         slack: What rounding can have done to a bound.
         additive: Makes the additive bound over these arcs, where the bound has such an entry.
     """
-    active = active.copy()
-    count = int(count_excursions(blocks, active, incumbent))
-    if count > (LONGEST_LIST if additive is None else MOST_EXCURSIONS):
-        gap = np.inf  # without the pass nothing is decided; the first incumbent had fewer excursions
-        while additive is not None:
-            passes = additive(active)
-            out = active & (passes.worst_through() + slack < 0)
-            out[incumbent] = False
-            if not out.any():
-                gap = passes.gap(np.inf, epsilon, slack)
-                break
-            active = on_open_paths(mdp, active & ~out)
-        none, no_path = np.zeros(0), np.zeros((0, mdp.horizon), dtype=np.int64)
-        effect = np.full((2, mdp.n_arcs), np.nan)
-        effect[:, incumbent] = 0.0
-        return Verdict(incumbent, active, gap, none, none, no_path, np.full(mdp.n_arcs, -1), effect)
-    listed = list_excursions(blocks, active, incumbent, count)
+    active, count = active.copy(), int(count_excursions(blocks, active, incumbent))
+    passes: Additive | None = None
+    few = count <= (LONGEST_LIST if additive is None else MOST_EXCURSIONS)
+    # Without a list or the pass nothing is decided; the first incumbent had fewer excursions.
+    listed = list_excursions(blocks, active & few, incumbent, count if few else 0)
     lead, bound = bounds(listed.path, True)
     bound = bound + slack
     strongest = worst_through(mdp.n_arcs, incumbent, listed, bound)[1]
-    effect = (
-        np.where(strongest >= 0, np.stack([lead, bound])[:, strongest], np.nan)
-        if count
-        else np.full((2, mdp.n_arcs), np.nan)
-    )
+    effect = np.full((2, mdp.n_arcs), np.nan)
+    effect[:, strongest >= 0] = np.stack([lead, bound])[:, strongest[strongest >= 0]]
     effect[:, incumbent] = 0.0
     while True:
         worst, strongest = worst_through(mdp.n_arcs, incumbent, listed, bound)
+        if not few:
+            passes = None if additive is None else additive(active)
+            worst = np.zeros(mdp.n_arcs) if passes is None else passes.worst_through() + slack
         out = active & (worst < 0)
         out[incumbent] = False
         if not out.any():
@@ -313,11 +301,11 @@ def judge(
         listed = Excursions(*(part[kept] for part in listed))
         lead, bound = lead[kept], bound[kept]
     possible = bound >= 0
-    gap = float(largest_sums(mdp.horizon, listed, bound, possible)[0])
-    if gap > epsilon and prior.single == 0:
+    gap = float(largest_sums(mdp.horizon, listed, bound, possible)[0]) if few else np.inf
+    if few and gap > epsilon and prior.single == 0:
         gap = _gap_of_paths(bounds, incumbent, listed, bound, possible, epsilon, slack, gap)
     if gap > epsilon and additive is not None:
-        gap = additive(active).gap(gap, epsilon, slack)
+        gap = (passes or additive(active)).gap(gap, epsilon, slack)
     return Verdict(incumbent, active, gap, lead, bound, listed.path, strongest, effect)
 
 

@@ -78,19 +78,6 @@ def normal_matrix(blocks: Blocks, place: IntArray, d: int, paths: IntArray) -> F
     return total
 
 
-@kernel
-def row_products(blocks: Blocks, place: IntArray, d: int, paths: IntArray, scores: FloatArray) -> FloatArray:
-    """Add up x y over the rows, float [d]; scores [n, B] are in their units."""
-    total = np.zeros(d)
-    for t in range(len(paths)):
-        for h in range(paths.shape[1]):
-            b = blocks.of[h]
-            i = place[paths[t, h]]
-            if i >= 0:
-                total[i] += scores[t, b] / blocks.unit[b]
-    return total
-
-
 class Round(NamedTuple):
     """A finished round."""
 
@@ -115,9 +102,9 @@ def fit_round(blocks: Blocks, done: Round) -> Fit:
     inverse = np.linalg.inv(normal_matrix(blocks, place, d, done.paths))
     inverse = (inverse + inverse.T) / 2
     centred = done.scores - done.scores.mean(axis=0)
-    solution = inverse @ row_products(blocks, place, d, done.paths, centred)
-    kept = np.flatnonzero(place >= 0)
-    n_arcs = len(place)
+    n_arcs, kept = len(place), np.flatnonzero(place >= 0)
+    product = np.bincount(done.paths.ravel(), (centred / blocks.unit)[:, blocks.of].ravel(), n_arcs)  # X^T y
+    solution = inverse @ product[kept]
     effect, spread = np.zeros(n_arcs), np.zeros((n_arcs, n_arcs))
     effect[kept] = solution[place[kept]]
     spread[np.ix_(kept, kept)] = inverse[np.ix_(place[kept], place[kept])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +16,7 @@ from surepath._checks import (
     NotNumbersError,
     one_of,
     read_numbers,
+    real,
     shortened,
     whole,
 )
@@ -25,7 +26,7 @@ from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import Reality
 from surepath.learners.base import Learner, Rewards, locked
-from surepath.learners.rounds.additive import Additive, second_moments
+from surepath.learners.rounds.additive import Additive
 from surepath.learners.rounds.betting import Bets
 from surepath.learners.rounds.bound import (
     Entries,
@@ -42,7 +43,7 @@ from surepath.learners.rounds.check import Verdict, judge, refuse_long_list
 from surepath.learners.rounds.design import plan_round
 from surepath.learners.rounds.fit import Blocks, Fit, Round, blocks_of, coordinates, fit_round, stages_scored
 from surepath.learners.rounds.misfit import FitTest, absolute_weights, gap_with_misfit
-from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
+from surepath.learners.runs import CLEARED, STOP_REASONS, raise_if_cancelled
 from surepath.learners.watch import Finding
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, step_in_words, step_number
@@ -50,23 +51,6 @@ from surepath.model.paths import best_path, step_in_words, step_number
 NOISES = ("sigma", "range", "gaussian")
 FIRST, GROWTH = 3, 0.15  # trials of a round for each effect, and at least as a part of all trials before it
 ROUNDING = 1e-10  # relative to the scatter of scores, for each step: more than rounding can do to a difference
-
-
-class Effect(NamedTuple):
-    """How the incumbent would change with an option: the strongest excursion through its arc.
-
-    Attributes:
-        arc: The arc.
-        effect: Estimated change of the plan's value; 0 on the incumbent.
-        low, high: The estimate less and plus its width: each end holds by itself with probability 1 - delta.
-        active: Whether the option may still be part of the best plan.
-    """
-
-    arc: int
-    effect: float
-    low: float
-    high: float
-    active: bool
 
 
 @kernel
@@ -155,7 +139,6 @@ class Rounds(Learner):
         self.kept: list[FloatArray] = []  # gains of each finished round in the order asked, [n, B]
         self._history: list[Round] = []
         self._fits: list[Fit] = []
-        self._moments: FloatArray | None = None
         self._stacked: tuple[Entries, Evidence] | None = None
         self._bets = Bets(self._blocks, self.bound, self.delta) if self.noise == "range" else None
         self._fit_test = FitTest(mdp, self._blocks, 0.5 if self.noise == "range" else 1.0)
@@ -183,15 +166,10 @@ class Rounds(Learner):
 
     def _each(self, what: str, value: Any) -> FloatArray:
         """Return one finite number for each score of a plan."""
-        try:
-            array = np.atleast_1d(read_numbers(value))
-        except NotNumbersError as cause:
-            raise SettingError(f"{what} must be a number, not {cause}") from None
-        count = len(self._scored)
-        if array.shape not in ((1,), (count,)) or not (np.abs(array) <= LARGEST).all():
-            wanted = "one finite number" if count == 1 else f"one finite number, or {count}: one for each score"
-            raise SettingError(f"{what} must be {wanted}; got {shortened(value)}")
-        return np.broadcast_to(array, (count,)).astype(np.float64)
+        found, count = [real(what, one) for one in np.atleast_1d(np.asarray(value, dtype=object))], len(self._scored)
+        if len(found) not in (1, count):
+            raise SettingError(f"{what} must be one number, or one for each of {count} scores; got {shortened(value)}")
+        return np.full(count, found)
 
     def _noise_of(self, given: str | None, sigma: Any) -> tuple[str, FloatArray | None]:
         """Find the kind of noise and, where it counts, the sigma of each score."""
@@ -336,25 +314,19 @@ class Rounds(Learner):
         return int(np.argmax(fits & self._handed if (fits & self._handed).any() else fits))
 
     def _scores_of(self, given: Any) -> FloatArray:
-        """Read the scores of a plan, float [B]."""
-        count = len(self._scored)
+        """Read the scores of a plan, float [B]; a mapping names the steps that have one."""
         if isinstance(given, Mapping):
             named = {step_number(self.mdp, key, RewardError): value for key, value in given.items()}
-            if set(named) != set(self._scored):
-                steps = ", ".join(step_in_words(self.mdp, stage) for stage in self._scored)
-                raise RewardError(f"the scores of a plan here are those of {steps}; got {shortened(given)}")
-            given = [named[stage] for stage in self._scored]
+            given = [named[stage] for stage in self._scored] if set(named) == set(self._scored) else given
         try:
             array = np.atleast_1d(read_numbers(given, booleans=True))
         except NotNumbersError as cause:
             raise RewardError(f"the score of a plan must be a number, not {cause}") from None
-        if array.shape != (count,):
-            wanted = "one score" if count == 1 else f"{count} scores"
-            raise RewardError(f"a plan has {wanted} here; got {shortened(given)}")
-        if not (np.abs(array) <= LARGEST).all():
+        if array.shape != (len(self._scored),) or not (np.abs(array) <= LARGEST).all():
+            steps = ", ".join(step_in_words(self.mdp, stage) for stage in self._scored)
             raise RewardError(
-                f"the score of a plan is {array[~(np.abs(array) <= LARGEST)][0]:g}; scores must be finite and within "
-                f"{LARGEST:g} of 0. A lost plan has no score: cancel it, and it is asked for again"
+                f"a plan has one finite score here at each of {steps}; got {shortened(given)}. A lost plan has none: "
+                f"cancel it, and it is asked for again"
             )
         return array
 
@@ -430,10 +402,8 @@ class Rounds(Learner):
 
     def _additive(self, active: BoolArray) -> Additive:
         """Make the additive bound over these arcs."""
-        if self._moments is None:
-            self._moments = second_moments(self._blocks, self._scale)
-        numbers = self.bound, self.delta, self._fits, self._moments
-        return Additive(self.mdp, self._blocks, self._prior, self._scale, *numbers, active, self._incumbent)
+        numbers = self.bound, self.delta, self._fits, active, self._incumbent
+        return Additive(self.mdp, self._blocks, self._prior, self._scale, *numbers)
 
     def _bounds_of(
         self, paths: IntArray, single: bool, incumbent: IntArray | None = None, rounds: int | None = None
@@ -488,12 +458,19 @@ class Rounds(Learner):
         found = self._fit_test.finding()
         return [] if found is None else [found]
 
+    @property
     @locked
-    def effects(self) -> list[Effect]:
-        """Compare each option with the plan recommended, as of the last complete round in which it was active."""
-        low = 2 * self._effect[0] - self._effect[1]
-        columns = np.arange(self.mdp.n_arcs), self._effect[0], low, self._effect[1], self._open
-        return [Effect(*values) for values in zip(*(column.tolist() for column in columns))]
+    def means(self) -> FloatArray:
+        """Return what each option would change in the plan recommended, float [N]; NaN where nothing is known.
+
+        It is the strongest change through the option, as of the last complete round in which that was active.
+        """
+        return np.asarray(self.mdp.sign * self._effect[0])
+
+    @locked
+    def widths(self) -> FloatArray:
+        """Return half the interval of each of `means`, float [N]: each end holds by itself with chance 1 - delta."""
+        return np.asarray(self._effect[1] - self._effect[0])
 
     # Saving ----------------------------------------------------------------------------------------------------
 
@@ -542,21 +519,7 @@ class Rounds(Learner):
         self._count(self._plans)
         self._end_round()
 
-    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        """Run every epsilon by itself, from the same seed."""
-        record = RunRecord.empty(len(epsilons), self.mdp.horizon)
-        start = rng.bit_generator.state
-        for at, epsilon in enumerate(epsilons.tolist()):
-            rng.bit_generator.state = start
-            own = self.fresh(epsilon)
-            assert isinstance(own, Rounds)
-            own._begin(rng)
-            while not own.stopped and own.episodes + len(own._plans) <= budget:
-                raise_if_cancelled()
-                own._play_round(draw_scores(own._blocks, reality, own._plans, rng))
-            record.tau[at] = own.episodes if own.stopped else budget
-            record.reason[at] = CLEARED if own.stopped else BUDGET
-            record.path[at] = own.recommend()
-            record.eliminated[at] = int((~own._open).sum())
-            record.gap[at] = own.certified_gap()
-        return record
+    def _play(self, reality: Reality, rng: np.random.Generator, budget: int) -> None:
+        while not self.stopped and self.episodes + len(self._plans) <= budget:
+            raise_if_cancelled()
+            self._play_round(draw_scores(self._blocks, reality, self._plans, rng))
