@@ -21,15 +21,15 @@ import numpy as np
 from tests.learners.rounds import worlds
 
 from benchmarks.record import record
-from surepath import MDP, Challenger, Gaussian, Instance, Rounds, simulate
+from surepath import MDP, Challenger, Gaussian, Instance, Rounds, simulate, theory
 from surepath._checks import FloatArray, IntArray
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.rounds.betting import Bets
-from surepath.learners.rounds.bound import Prior, prior_cost, scale_of
+from surepath.learners.rounds.bound import Prior, prior_cost
 from surepath.learners.rounds.check import judge
 from surepath.learners.rounds.design import plan_round
-from surepath.learners.rounds.fit import Blocks, Fit, Round, blocks_of, fit_round
+from surepath.learners.rounds.fit import Blocks, Fit, Round, fit_round
 from surepath.model.paths import best_path, values_through
 
 FIRST_SEED, INSTANCES, FEW = 2000, 40, 10
@@ -80,24 +80,6 @@ def instances(make: Make, sigma: float, epsilon: float, count: int = FEW) -> lis
         if epsilon > 0 or instance.optimal_return - through.max() >= LEAD:
             found.append(instance)
     return found
-
-
-def largest_pair(instance: Instance, sigma: float) -> float:
-    """Compute the largest variance of a pair of plans under one play of the optimal design, over pairs of nodes."""
-    mdp = instance.mdp
-    scale = scale_of(mdp, blocks_of(mdp, np.full(1, sigma)))
-    value = np.zeros((mdp.n_nodes + 1, mdp.n_nodes + 1))
-    for h in range(mdp.horizon - 1, -1, -1):
-        arcs = np.arange(mdp.stage_arc[h], mdp.stage_arc[h + 1])
-        fresh = np.full_like(value, -np.inf)
-        for e in arcs:
-            for f in arcs:
-                i, j = mdp.source[e], mdp.source[f]
-                here = 0.0 if e == f else scale.arc[e] + scale.arc[f]
-                here -= scale.node[i] + scale.node[j] if i != j else 0.0
-                fresh[i, j] = max(fresh[i, j], here + value[mdp.target[e], mdp.target[f]])
-        value = fresh
-    return float(value[0, 0])
 
 
 @kernel
@@ -153,8 +135,7 @@ def trials() -> None:
         ours = [simulate(spec, one, 1, 1) for one in there]
         tau = mean([found.mean_tau() for found in ours])
         wrong = sum(int((~found.correct).sum()) for found in ours)
-        horizon, log_plans = there[0].mdp.horizon, there[0].mdp.log_paths
-        steps = [Instance(one.mdp, Gaussian(one.means, sigma / np.sqrt(horizon))) for one in there]
+        steps = [Instance(one.mdp, Gaussian(one.means, sigma / np.sqrt(one.mdp.horizon))) for one in there]
         step = mean([simulate({**spec, "name": "Challenger"}, one, 1, 1).mean_tau() for one in steps])
         d = Rounds(there[0].mdp, 1.0, 0.1, 1.0).d
         print(
@@ -176,7 +157,7 @@ def trials() -> None:
             f"{row}: trials over those of the fixed design", mean([one.mean_tau() for one in ours[:FEW]]) / fixed, "x"
         )
         if epsilon > 0:
-            look = mean([2 * largest_pair(one, sigma) * (log_plans + np.log(10)) / epsilon**2 for one in few])
+            look = mean([theory.design(one.mdp, scores="end").trials(epsilon, 0.1, sigma) for one in few])
         if epsilon > 0 or there[0].mdp.n_paths < 1000:
             one_option = {"name": "WholePlan", "epsilon": epsilon, "delta": 0.1, "widths": "mixture"}
             some = few if there[0].mdp.n_paths < 1000 else few[:1]

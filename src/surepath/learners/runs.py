@@ -12,7 +12,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path
+from surepath.model.paths import best_path, every_path
 
 # Tasks ----------------------------------------------------------------------------------------------------------------
 # What the compiled entry point of a learner can be asked for: one table for all of them, read as `tasks.RUN`.
@@ -74,16 +74,7 @@ def list_plans(mdp: MDP, most: int, who: str) -> IntArray:
         raise SettingError(
             f"the graph has {count} plans and {who} lists them all, at most {most}; EPRL and Challenger need no list"
         )
-    paths, node = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    for _ in range(mdp.horizon):
-        low = mdp.first[node]
-        degree = mdp.first[node + 1] - low
-        row = np.repeat(np.arange(len(node)), degree)
-        place = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
-        arc = low[row] + place
-        paths = np.column_stack([paths[row], arc])
-        node = mdp.target[arc]
-    return np.ascontiguousarray(paths)
+    return every_path(mdp)
 
 
 # Cancellation ---------------------------------------------------------------------------------------------------------

@@ -104,6 +104,18 @@ def on_open_paths(mdp: MDP, open_arcs: BoolArray) -> BoolArray:
     return values_through(mdp, np.where(open_arcs, 0.0, -np.inf)) > -np.inf
 
 
+def every_path(mdp: MDP) -> IntArray:
+    """List all paths, int [P, H], in lexicographic order of arcs."""
+    paths, node = np.zeros((1, 0), dtype=np.int64), np.zeros(1, dtype=np.int64)
+    for _ in range(mdp.horizon):
+        low = mdp.first[node]
+        degree = mdp.first[node + 1] - low
+        row = np.repeat(np.arange(len(node)), degree)
+        arc = low[row] + np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
+        paths, node = np.column_stack([paths[row], arc]), mdp.target[arc]
+    return np.ascontiguousarray(paths)
+
+
 def log_number_of_paths(mdp: MDP) -> float:
     """Return the natural logarithm of the number of paths, by one backward log-sum-exp sweep over the stages."""
     value = np.zeros(mdp.n_nodes + 1)

@@ -175,14 +175,12 @@ class StudyRounds(Rounds):
 
     def explain(self, count: int = 3) -> Explained:
         """Describe the round, the plan and what is proven."""
-        told, size = self.progress
-        gap, number = self.certified_gap(), self.round
+        gap = self.certified_gap()
         where = " in its state" if self.mdp.n_nodes > self.mdp.horizon else ""
         lines = [
             f"assumed: a score is the sum of an effect of each option{where}",
-            f"round {number}: done" if self.stopped else f"round {number}: {told} of {size} plans have their score",
-            f"effects to tell apart: {self.d}; options that may still be in the best plan: {int(self.active.sum())} of "
-            f"{self.mdp.n_arcs}",
+            round_in_words(round_facts(self) or {}),
+            f"options that may still be in the best plan: {int(self.active.sum())} of {self.mdp.n_arcs}",
             f"proven gap: {gap:.4g} (wanted: {self.epsilon:g})" if np.isfinite(gap) else "nothing is proven yet",
         ]
         rivals, best = self.closest(count), self.recommend()

@@ -17,6 +17,7 @@ from surepath.errors import SettingError
 from surepath.kernels.flow import FLOW_GAP, STEPS_OF_FLOW, optimal_flow
 from surepath.kernels.sweeps import graph_of
 from surepath.model.mdp import MDP
+from surepath.model.paths import every_path
 from surepath.theory.characteristic_time import Allocation, Question
 from surepath.theory.gaps import Case
 
@@ -101,16 +102,10 @@ class EndAllocation(Allocation):
         self.signs: list[FloatArray] = []
         self.plans: FloatArray | None = None  # [P, N + n_nodes] what each plan goes through
         if mdp.n_paths <= MOST_LISTED:
-            self.plans = np.zeros((1, len(self.items)))
-            ends = np.zeros(1, dtype=np.int64)
-            for _ in range(mdp.horizon):
-                degree = mdp.first[ends + 1] - mdp.first[ends]
-                row = np.repeat(np.arange(len(ends)), degree)
-                arcs = np.concatenate([np.arange(mdp.first[i], mdp.first[i + 1]) for i in ends])
-                self.plans = self.plans[row]
-                self.plans[np.arange(len(row)), arcs] = 1.0
-                self.plans[np.arange(len(row)), mdp.n_arcs + mdp.source[arcs]] = 1.0
-                ends = mdp.target[arcs]
+            paths = every_path(mdp)
+            self.plans = np.zeros((len(paths), len(self.items)))
+            for arcs in (paths, mdp.n_arcs + mdp.source[paths]):
+                np.put_along_axis(self.plans, arcs, 1.0, axis=1)
 
     def _noise(self, weight: FloatArray) -> FloatArray:
         """Return 1/w of arcs, and -1/w of inner nodes, float [N + n_nodes]."""

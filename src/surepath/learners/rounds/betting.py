@@ -23,7 +23,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray
 from surepath.kernels.jit import hot_kernel, kernel
 from surepath.learners.rounds.bound import Prior, prior_cost
-from surepath.learners.rounds.fit import Blocks, Fit, Round
+from surepath.learners.rounds.fit import Blocks, Fit, Round, rows_of
 
 PENALTIES = (0.3, 3.0, 30.0, 300.0)  # on arcs
 FREE = 0.1  # on what is common to all scores
@@ -158,8 +158,7 @@ class Bets:
         plans, which = np.unique(done.paths, axis=0, return_inverse=True)
         which = which.ravel()
         blocks, scores = self.blocks, done.scores
-        count, horizon = scores.shape[1], done.paths.shape[1]
-        r = scores - guess
+        count, r = scores.shape[1], scores - guess
         size = len(plans) * count
         at = (which[:, None] * count + np.arange(count)).ravel()
 
@@ -169,16 +168,13 @@ class Bets:
         high, low = np.full(size, -np.inf), np.full(size, np.inf)
         np.maximum.at(high, at, r.ravel())
         np.minimum.at(low, at, r.ravel())
-        weight = np.zeros((len(plans), count, len(fit.effect)))
-        for h in range(horizon):
-            weight[:, blocks.of[h]] += fit.spread[plans[:, h]]
-        weight /= blocks.unit[:, None]
+        weight = (rows_of(blocks, plans, len(fit.effect)) @ fit.spread).reshape(size, -1)
         up, down = np.full(size, 1 - CLIP), np.full(size, 1 - CLIP)
         if not start:
             up[at], down[at] = 1 - guess.ravel(), guess.ravel()
-        g = np.ascontiguousarray(weight.reshape(size, -1).T)
         number, square, cube, fourth = (summed(r**k) for k in (0, 2, 3, 4))
-        return Rows(np.zeros(0, dtype=np.int64), g, number, square, cube, fourth, high, low, up, down)
+        first = np.zeros(0, dtype=np.int64)
+        return Rows(first, np.ascontiguousarray(weight.T), number, square, cube, fourth, high, low, up, down)
 
     def weights_of(self, z: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
         """Return the weight a_j of a round for differences z, and the sum of its scores' absolute weights."""
@@ -217,11 +213,9 @@ class Predictor:
 
         Each is predicted from those asked before it, many from those before them all; else from the rounds before.
         """
-        (n, horizon), blocks = done.paths.shape, self.blocks
-        x = np.zeros((n, len(blocks.unit), len(self.product)))  # arcs of the block, and its constant
-        for h in range(horizon):
-            x[np.arange(n), blocks.of[h], done.paths[:, h]] = 1.0
-        x[:, :, self.arcs :] = np.eye(len(blocks.unit))
+        n, unit = len(done.paths), self.blocks.unit
+        rows = rows_of(self.blocks, done.paths, self.arcs) * unit[:, None]  # arcs of the block, and its constant:
+        x = np.concatenate([rows, np.broadcast_to(np.eye(len(unit)), (n, len(unit), len(unit)))], axis=2)
         step = 1 + n * self.arcs // ONE_BY_ONE if in_order else n
         return np.concatenate([self._next(x[i : i + step], done.scores[i : i + step]) for i in range(0, n, step)])
 

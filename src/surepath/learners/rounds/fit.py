@@ -61,6 +61,14 @@ def coordinates(blocks: Blocks, active: BoolArray) -> tuple[IntArray, int]:
     return place, d
 
 
+def rows_of(blocks: Blocks, paths: IntArray, arcs: int) -> FloatArray:
+    """Return the rows of plays in their units, float [n, B, N]."""
+    rows = np.zeros((len(paths), len(blocks.unit), arcs))
+    for h, b in enumerate(blocks.of):
+        rows[np.arange(len(paths)), b, paths[:, h]] = 1.0 / blocks.unit[b]
+    return rows
+
+
 @kernel
 def normal_matrix(blocks: Blocks, place: IntArray, d: int, paths: IntArray) -> FloatArray:
     """Add up x x^T over the rows of the paths, float [d, d]."""

@@ -360,11 +360,7 @@ class Rounds(Learner):
         """Take in a finished round, and check the incumbent."""
         self.kept.append(gains.copy())
         low = self._limits[0] if self._limits is not None and self.noise == "range" else 0.0
-        self._learn(Round(plans, (gains - low) / self._blocks.unit, self._open.copy()))
-        self._check()
-
-    def _learn(self, done: Round) -> None:
-        """Take in a finished round."""
+        done = Round(plans, (gains - low) / self._blocks.unit, self._open.copy())
         self._history.append(done)
         self._fits.append(fit_round(self._blocks, done))
         self._stacked = None
@@ -372,6 +368,7 @@ class Rounds(Learner):
             self._bets.add(done, self._fits[-1])
         if self.noise != "gaussian":
             self._fit_test.add(done, self._fits[-1])
+        self._check()
 
     def _check(self) -> None:
         """Find the incumbent; eliminate, bound its gap, stop where that is proven."""

@@ -23,7 +23,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray, real
 from surepath.errors import SettingError
 from surepath.learners.rounds.check import judge, refuse_long_list
-from surepath.learners.rounds.fit import Blocks, Fit, Round, fitted
+from surepath.learners.rounds.fit import Blocks, Fit, Round, fitted, rows_of
 from surepath.learners.watch import REPORT_P, SURE, Finding, odds
 from surepath.model.mdp import MDP
 from surepath.model.paths import step_in_words
@@ -33,15 +33,6 @@ if TYPE_CHECKING:
 
 SIZES = (0.06, 0.2, 0.6)  # of the interactions that are looked for, in sigmas
 MOST_PAIRS, MOST_CELLS = 100, 200  # of steps, and of options of two steps, that are looked at
-
-
-def design_rows(blocks: Blocks, paths: IntArray, arcs: int) -> FloatArray:
-    """Return the rows of plays in their units, float [n * B, N], block after block of each path."""
-    n, count = len(paths), len(blocks.unit)
-    rows = np.zeros((n, count, arcs))
-    for h in range(paths.shape[1]):
-        rows[np.arange(n), blocks.of[h], paths[:, h]] = 1.0 / blocks.unit[blocks.of[h]]
-    return rows.reshape(n * count, arcs)
 
 
 def gap_with_misfit(learner: Rounds, gamma: float) -> float:
@@ -80,7 +71,7 @@ def gap_with_misfit(learner: Rounds, gamma: float) -> float:
 
 def absolute_weights(blocks: Blocks, done: Round, fit: Fit, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the weight 1/tau of a round for differences z, float [m], and the sum of its scores' absolute weights."""
-    g = z @ fit.spread @ design_rows(blocks, done.paths, z.shape[1]).T
+    g = z @ fit.spread @ rows_of(blocks, done.paths, z.shape[1]).reshape(-1, z.shape[1]).T
     return 1 / (g**2).sum(axis=1), np.abs(g / np.tile(blocks.unit, len(done.paths))).sum(axis=1)
 
 
