@@ -166,7 +166,10 @@ def test_a_round_is_a_plate_on_a_sheet_and_threads_share_it(tmp_path: Path) -> N
     assert len(trials) == study.learner.progress[1]  # the whole round, and no more
     text = sheet_text(study.mdp, trials)
     assert text.splitlines()[0] == "number,plan.model,plan.prompt,plan.search,score"
-    filled = [line + str(value(trial.plan)) for line, trial in zip(text.splitlines()[1:], trials)]
+    first, *trials = trials
+    study.tell(first, value(first.plan), batch="plate 7")
+    assert study.trials["note"][0] == "plate 7"
+    filled = [line + str(value(trial.plan)) for line, trial in zip(text.splitlines()[2:], trials)]
     sheet = read_sheet(study.mdp, "\n".join([text.splitlines()[0], *filled]), "plate.csv")
     study.tell_many(sheet.results)
     assert study.learner.round == 2

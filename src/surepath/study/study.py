@@ -125,18 +125,27 @@ class BaseStudy(ABC):
         return this_worker()
 
     def tell(
-        self, trial: Trial | int, rewards: Any, *, cost: float | None = None, tries: int = 1, baseline: Any = None
+        self,
+        trial: Trial | int,
+        rewards: Any,
+        *,
+        cost: float | None = None,
+        tries: int = 1,
+        baseline: Any = None,
+        batch: str = "",
     ) -> str:
         """Report a trial's rewards: H numbers, a prefix of a trial that failed on the way, or {step: reward}.
 
         `cost` is what the trial really cost, in the unit of the study's costs; `tries` how often it was begun;
-        `baseline`, in a study that has them, what each score counts less: one number, or one for each score.
+        `baseline`, in a study that has them, what each score counts less: one number, or one for each score; `batch`
+        names the day, plate or machine: it is kept as the trial's note and decides nothing.
 
         Returns "told"; "repeated" when the same was told before, which changes nothing; or "late" when the trial had
         been given up or cancelled and later ones count already: the result is kept as a new trial at the end of the
         log, and does not count.
         """
-        return self.tell_many([telling.result_of(trial, rewards, cost=cost, tries=tries, baseline=baseline)])[0]
+        told = {"note": batch, "cost": cost, "tries": tries, "baseline": baseline}
+        return self.tell_many([telling.result_of(trial, rewards, **told)])[0]
 
     def fail(
         self,

@@ -82,7 +82,8 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
         return _record(log, mdp, row, "partial" if seen else "failed", seen, kept_text(result.note), rules, less)
     if not seen:
         raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
-    return _record(log, mdp, row, "complete" if len(seen) == mdp.horizon else "partial", seen, "", rules, less)
+    state: State = "complete" if len(seen) == mdp.horizon else "partial"
+    return _record(log, mdp, row, state, seen, kept_text(result.note), rules, less)
 
 
 def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:

@@ -102,7 +102,7 @@ class TrialRow(NamedTuple):
     asked: float = 0.0  # seconds since 1970
     lease: float = 0.0  # when the lease ends; of an expired trial, when it is given up
     told: float | None = None  # when it was settled
-    note: str = ""  # why it failed
+    note: str = ""  # why it failed, or the batch it was part of
     attended: bool = False  # whether a runner renews the lease, so that it ends only when the worker died
     request: str | None = None  # names the request that asked for it, so that a repeated one changes nothing
     cases: tuple[str, ...] = ()  # drawn by the study, by number alone

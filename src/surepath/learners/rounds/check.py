@@ -110,89 +110,63 @@ def worst_through(arcs: int, incumbent: IntArray, listed: Excursions, bound: Flo
     return worst, which
 
 
-@kernel
-def largest_sums(horizon: int, listed: Excursions, bound: FloatArray, possible: BoolArray) -> FloatArray:
-    """Compute the largest sum of bounds of disjoint excursions from each stage on, float [H + 1]; at least 0."""
-    best = np.zeros(horizon + 1)
-    order = np.argsort(-listed.start)
-    h = horizon
-    for t in order:
-        while h > listed.start[t]:
-            h -= 1
-            best[h] = max(best[h], best[h + 1])
-        if possible[t]:
-            best[h] = max(best[h], bound[t] + best[listed.end[t]])
-    while h > 0:
-        h -= 1
-        best[h] = max(best[h], best[h + 1])
-    return best
+class Stretches(NamedTuple):
+    """Excursions that the best path may have: by the stage where they leave, the largest sum they lead to first."""
+
+    listed: Excursions
+    bound: FloatArray  # [E] at least 0
+    first: IntArray  # [H + 1] the first of each stage
+    best: FloatArray  # [H + 1] largest sum of bounds of disjoint excursions from a stage on
+
+
+def stretches_of(horizon: int, listed: Excursions, bound: FloatArray) -> Stretches:
+    """Sort the excursions whose bound is at least 0."""
+    best, order = np.zeros(horizon + 1), [np.zeros(0, dtype=np.int64)] * horizon
+    for h in range(horizon - 1, -1, -1):
+        own = np.flatnonzero((listed.start == h) & (bound >= 0))
+        sums = bound[own] + best[listed.end[own]]
+        best[h] = max(best[h + 1], sums.max(initial=0.0))
+        order[h] = own[np.argsort(-sums, kind="stable")]
+    first, place = np.cumsum([0, *map(len, order)]), np.concatenate(order)
+    return Stretches(Excursions(*(part[place] for part in listed)), bound[place], first, best)
 
 
 @kernel
-def list_paths(
-    incumbent: IntArray, listed: Excursions, bound: FloatArray, possible: BoolArray, above: float, most: int
-) -> tuple[IntArray, FloatArray, bool]:
-    """List the paths of possible excursions whose sum of bounds is larger than `above`; also these sums.
+def list_paths(incumbent: IntArray, stretches: Stretches, above: float, most: int) -> tuple[IntArray, FloatArray, bool]:
+    """List the paths of excursions whose sum of bounds is larger than `above`; also these sums.
 
     Returns the paths [n, H], their sums [n] and whether there are no others; at most `most` are listed.
     """
-    horizon = len(incumbent)
-    best = largest_sums(horizon, listed, bound, possible)
-    # Excursions by the stage where they leave, those that can lead to the largest sum first.
-    key = np.zeros(len(bound))
-    for t in range(len(bound)):
-        key[t] = bound[t] + best[listed.end[t]]
-    order = np.argsort(-key)
-    begin = np.zeros(horizon + 2, dtype=np.int64)
-    for t in range(len(bound)):
-        if possible[t]:
-            begin[listed.start[t] + 1] += 1
-    for h in range(horizon):
-        begin[h + 1] += begin[h]
-    place, sorted_ = begin.copy(), np.zeros(begin[horizon], dtype=np.int64)
-    for t in order:
-        if possible[t]:
-            sorted_[place[listed.start[t]]] = t
-            place[listed.start[t]] += 1
-    room = 64
-    paths, sums = np.zeros((room, horizon), dtype=np.int64), np.zeros(room)
-    found = 0
+    horizon, bound, first, best = len(incumbent), stretches.bound, stretches.first, stretches.best
+    end = stretches.listed.end
+    paths, sums, found = np.empty((most, horizon), dtype=np.int64), np.empty(most), 0
     stage, at = np.zeros(horizon + 1, dtype=np.int64), np.zeros(horizon + 1, dtype=np.int64)
     total, path = np.zeros(horizon + 1), np.zeros((horizon + 1, horizon), dtype=np.int64)
     path[0] = incumbent
     depth = 0
-    at[0] = begin[0]
     while depth >= 0:
         h, i = stage[depth], at[depth]
         if h >= horizon or total[depth] + best[h] <= above:
             depth -= 1
             continue
-        if i >= begin[h + 1] or total[depth] + key[sorted_[i]] <= above:
+        if i >= first[h + 1] or total[depth] + bound[i] + best[end[i]] <= above:
             stage[depth] = h + 1
-            at[depth] = begin[h + 1]
+            at[depth] = first[h + 1]
             continue
         at[depth] += 1
-        t = sorted_[i]
-        value = total[depth] + bound[t]
+        value = total[depth] + bound[i]
         path[depth + 1] = path[depth]
-        for k in range(listed.start[t], listed.end[t]):
-            path[depth + 1, k] = listed.path[t, k]
+        path[depth + 1, h : end[i]] = stretches.listed.path[i, h : end[i]]
         if value > above:
             if found == most:
                 return paths[:found], sums[:found], False
-            if found == room:
-                room = min(2 * room, most)
-                more, further = np.zeros((room, horizon), dtype=np.int64), np.zeros(room)
-                more[:found] = paths
-                further[:found] = sums
-                paths, sums = more, further
             paths[found] = path[depth + 1]
             sums[found] = value
             found += 1
         depth += 1
         total[depth] = value
-        stage[depth] = listed.end[t]
-        at[depth] = begin[listed.end[t]] if listed.end[t] < horizon else 0
+        stage[depth] = end[i]
+        at[depth] = first[end[i]]
     return paths[:found], sums[:found], True
 
 
@@ -300,25 +274,16 @@ def judge(
         kept = active[listed.path].all(axis=1)
         listed = Excursions(*(part[kept] for part in listed))
         lead, bound = lead[kept], bound[kept]
-    possible = bound >= 0
-    gap = float(largest_sums(mdp.horizon, listed, bound, possible)[0]) if few else np.inf
+    stretches = stretches_of(mdp.horizon, listed, bound)
+    gap = float(stretches.best[0]) if few else np.inf
     if few and gap > epsilon and prior.single == 0:
-        gap = _gap_of_paths(bounds, incumbent, listed, bound, possible, epsilon, slack, gap)
+        gap = _gap_of_paths(bounds, incumbent, stretches, epsilon, slack)
     if gap > epsilon and additive is not None:
         gap = (passes or additive(active)).gap(gap, epsilon, slack)
     return Verdict(incumbent, active, gap, lead, bound, listed.path, strongest, effect)
 
 
-def _gap_of_paths(
-    bounds: Bounds,
-    incumbent: IntArray,
-    listed: Excursions,
-    bound: FloatArray,
-    possible: BoolArray,
-    epsilon: float,
-    slack: float,
-    gap: float,
-) -> float:
+def _gap_of_paths(bounds: Bounds, incumbent: IntArray, stretches: Stretches, epsilon: float, slack: float) -> float:
     """Bound the paths that the sum of their excursions leaves open by their own G as well.
 
     Every path is bounded by the smaller of the two, so a path whose sum is below what another has in both need not be
@@ -326,7 +291,7 @@ def _gap_of_paths(
     """
 
     def largest(above: float, most: int) -> tuple[float, bool]:
-        paths, sums, complete = list_paths(incumbent, listed, bound, possible, above, most)
+        paths, sums, complete = list_paths(incumbent, stretches, above, most)
         own = 0.0
         for begin in range(0, len(paths), FEW_LISTED):
             part = slice(begin, begin + FEW_LISTED)
@@ -335,6 +300,7 @@ def _gap_of_paths(
                 break
         return own, complete
 
+    gap = float(stretches.best[0])
     first, _ = largest(0.9 * gap, FIRST_LISTED)
     more, complete = largest(max(first, epsilon), FEW_LISTED if first > epsilon else MOST_LISTED)
     if not complete:
