@@ -167,12 +167,9 @@ SMALLEST_SIGMA = 1e-100
 def suggest(name: str, valid: Iterable[str]) -> str:
     """Write ' (did you mean "x"?)' for the nearest valid name, in whatever case, or the list of valid names."""
     names = list(valid)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    if not close:
-        by_case = {one.casefold(): one for one in names}
-        close = [by_case[one] for one in difflib.get_close_matches(name.casefold(), by_case, n=1, cutoff=0.6)]
-    if close:
-        return f' (did you mean "{close[0]}"?)'
+    by_case = {one.casefold(): one for one in names}
+    if close := difflib.get_close_matches(name.casefold(), by_case, n=1, cutoff=0.6):
+        return f' (did you mean "{by_case[close[0]]}"?)'
     return " (valid: " + ", ".join(f'"{n}"' for n in names) + ")"
 
 

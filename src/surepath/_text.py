@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+_CONTROLS = ("Cc", "Cs", "Zl", "Zp")
 # Marks that turn the direction of what follows, so that a line reads otherwise than it is.
 _TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -19,17 +20,10 @@ def shown(text: object) -> str:
     words = str(text)
     if words.isprintable():
         return words
-    return "".join(_escaped(c) if c in _TURNS or unicodedata.category(c) in _CONTROLS else c for c in words)
-
-
-def columns(text: str) -> int:
-    """Return how many columns of a terminal a text takes: two for a wide letter, none for a mark on the one before.
-
-    Example:
-        >>> columns("long"), columns("長い"), columns("e\u0301")
-        (4, 4, 1)
-    """
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return "".join(
+        c.encode("unicode_escape").decode("ascii") if c in _TURNS or unicodedata.category(c) in _CONTROLS else c
+        for c in words
+    )
 
 
 def many(count: int, thing: str) -> str:
@@ -40,27 +34,6 @@ def many(count: int, thing: str) -> str:
         ('1 trial', '2,000 trials')
     """
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
-
-
-_CONTROLS = ("Cc", "Cs", "Zl", "Zp")
-
-
-def safe_json(text: str) -> str:
-    """Rewrite JSON text so that it says the same, with what a terminal would obey written as JSON's own escapes.
-
-    Example:
-        >>> safe_json('"\x9b2J"')
-        '"\\\\u009b2J"'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        f"\\u{ord(c):04x}" if c != "\n" and (c in _TURNS or unicodedata.category(c) in _CONTROLS) else c for c in text
-    )
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 # Parameters of an address whose values may be shown; whatever else stands there may be a secret.

@@ -152,7 +152,7 @@ def test_a_checkout_without_an_install_works_from_its_own_folder() -> None:
     assert json.loads(done.stdout)["plans"] == 8
 
 
-ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+ESC = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\x7f"
 
 
 def hostile(folder: Path) -> Path:

@@ -30,7 +30,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from surepath._text import safe_json, shown
+from surepath._text import shown
 from surepath._version import __version__
 
 app = typer.Typer(
@@ -165,7 +165,7 @@ def print_json(data: Any) -> None:
     """Print one JSON object on standard output; NaN and infinity become null, which JSON can hold."""
     from surepath._checks import plain
 
-    typer.echo(safe_json(json.dumps(plain(data), indent=2, ensure_ascii=False, allow_nan=False)))
+    typer.echo(json.dumps(plain(data), indent=2, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 def answer(as_json: bool, facts: dict[str, Any], text: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surepath._text import columns, shown
+from surepath._text import shown
 from surepath.cli.main import AsJson, app, print_json, refuse_existing, say
 
 if TYPE_CHECKING:
@@ -281,6 +281,8 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
 
 def drawing(mdp: MDP) -> list[str]:
     """Return the graph in text: stage by stage, each state with its actions and where they lead."""
+    from rich.cells import cell_len
+
     out = []
     for h in range(mdp.horizon):
         name = "" if mdp.step_labels is None else f" ({shown(mdp.step_labels[h])})"
@@ -289,13 +291,13 @@ def drawing(mdp: MDP) -> list[str]:
             out.append(f"  {shown(mdp.state_label(node))}")
             arcs = range(int(mdp.first[node]), int(mdp.first[node + 1]))
             names = {arc: shown(mdp.action_label(arc)) for arc in arcs}
-            width = max(map(columns, names.values()))
+            width = max(map(cell_len, names.values()))
             for arc in arcs:
                 goal = int(mdp.target[arc])
                 ahead = "end" if goal == mdp.n_nodes else shown(mdp.state_label(goal))
                 reward = f"   known score {mdp.known[arc]:g}" if mdp.known is not None and mdp.is_known[arc] else ""
                 cost = f"   cost {mdp.cost[arc]:g}" if mdp.cost is not None and mdp.cost[arc] > 0 else ""
-                padding = " " * (width - columns(names[arc]))
+                padding = " " * (width - cell_len(names[arc]))
                 out.append(f"    {names[arc]}{padding} -> {ahead}{reward}{cost}")
     return out
 

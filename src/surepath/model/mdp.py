@@ -579,23 +579,18 @@ class MDP:
         given = {str(step): number_name(option) for step, option in plan.items()}
         if given.keys() != set(steps):
             raise PathError(f"a plan here has the steps {', '.join(map(repr, steps))}, not {plan!r}")
-        for step in steps:
-            if given[step] not in self._options_of_plans[step]:
-                hint = suggest(given[step], list(self._options_of_plans[step])[:SHOWN])
-                raise PathError(f"step {step!r} has no option {plan.get(step, given[step])!r}{hint}")
         arc = self._plan_index.get(tuple(given[step] for step in steps))
-        if arc is None:
-            raise PathError(f"no plan here is {plan!r}")
-        return arc
+        if arc is not None:
+            return arc
+        for step in steps:
+            options = list(dict.fromkeys(plan[step] for plan in self.plans or ()))
+            if given[step] not in options:
+                raise PathError(f"step {step!r} has no option {given[step]!r}{suggest(given[step], options[:SHOWN])}")
+        raise PathError(f"no plan here is {plan!r}")
 
     @cached_property
     def _plan_index(self) -> dict[tuple[str, ...], int]:
         return {tuple(plan.values()): arc for arc, plan in enumerate(self.plans or ())}
-
-    @cached_property
-    def _options_of_plans(self) -> dict[str, dict[str, None]]:
-        plans = self.plans or ()
-        return {step: dict.fromkeys(plan[step] for plan in plans) for step in (plans[0] if plans else ())}
 
     def _option(self, stage: int, node: int, option: Any) -> int:
         """Find the arc of an option in a state."""
