@@ -182,7 +182,7 @@ JSON = "application/json"
         ("enqueue", '{"plan": {"chunk": "1024"}}', "PathError", "1024"),
         ("enqueue", '{"plan": [5, 5, 5]}', "PathError", ""),
         ("exclude", '{"option": {"chunk": "nothing"}}', "SettingError", "nothing"),
-        ("tighten", "{}", "input", "epsilon is missing"),
+        ("tighten", "{}", "input", "epsilon: Field required"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(
@@ -199,7 +199,7 @@ def test_what_is_wrong_is_said_in_words(
     ("method", "route", "said"),
     [
         ("POST", "ask", "JSON, sent with the header Content-Type: application/json"),
-        ("GET", "trials?state=compleet", "state must be one of running, cancelled, complete, "),
+        ("GET", "trials?state=compleet", "state: String should match pattern '^(running|cancelled|complete|"),
         ("GET", "statu", "there is no /api/statu here; /api/openapi.json lists the routes"),
         ("GET", "ask", "/api/ask does not take GET; it takes POST"),
     ],

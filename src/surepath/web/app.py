@@ -9,7 +9,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from fastapi.staticfiles import StaticFiles
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surepath._version import __version__
 from surepath.errors import FileError, StoppedError, StorageError, StudyError, SurepathError
@@ -47,10 +48,6 @@ HEADERS = {
     "cache-control": "no-store",
 }
 ABOUT = "Find the best plan when every trial is noisy and costly, and prove it: the verbs of a study over HTTP."
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 def create_app(storage: str | Storage, access: Access) -> FastAPI:
@@ -137,13 +134,8 @@ def invalid_in_words(request: Request, first: dict[str, Any]) -> str:
         if not request.headers.get("content-type", "").startswith("application/json"):
             return "the body must be JSON, sent with the header Content-Type: application/json"
         return "the body must be a JSON object, such as {}"
-    if kind == "missing":
-        return f"{place} is missing"
     if kind == "extra_forbidden":
         return f"there is no field {place} here; /api/openapi.json lists the fields"
-    if kind == "string_pattern_mismatch":
-        valid = str(first["ctx"]["pattern"]).strip("^()$").replace("|", ", ")
-        return f"{place} must be one of {valid}, not {str(first['input'])[:100]!r}"
     return f"{place}: {first['msg']}"
 
 
@@ -192,10 +184,10 @@ def answer_errors(app: FastAPI) -> None:
 class Guard:
     """Limit the body of every request, in size and time, count it, and add headers to its answer, as middleware."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on with its body counted and its answer marked."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)

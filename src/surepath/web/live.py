@@ -60,7 +60,6 @@ class Still(Study):
 
     def __init__(self, study: Study) -> None:
         self.__dict__ = {**study.__dict__, "_lock": threading.RLock(), "_fold": study._fold.frozen()}
-
         self._found: dict[str, Any] = {}
 
     def sync(self) -> None:
