@@ -2,14 +2,11 @@
 
 `python -m benchmarks.bench_web [--seconds 60] [--clients 8] [--processes 1]`; a minute by default. The server is a
 process of its own (`surepath serve`) on a SQLite file that is synced at every write; the clients are threads that tell
-the scores of a trial and get the next one in the same request. Then Optuna's gRPC storage proxy does the same on the
-same machine: random suggestions, a SQLite file behind it; its packages are installed beside this run if they are
-missing. A pipeline of 8 steps with 4 options each, Challenger, an epsilon that is never reached. The
-page reads at the same time, as one that is open would: the stream of changes.
+the scores of a trial and get the next one in the same request. The page reads at the same time, as one that is open
+would: the stream of changes. A pipeline of 8 steps with 4 options each, Challenger, an epsilon that is never reached.
 
-Before that, what a connection kept open between requests saves over a new one for each: by one worker and by four, in
-turns on the same server, the least of several rounds; and how much of the server's work for an ask and a tell is the
-study's own, by the same calls without a server.
+Before that, the same study without a server, in one thread. Then Optuna's gRPC storage proxy does the same on the same
+machine: random suggestions, a SQLite file behind it; its packages are installed beside this run if they are missing.
 """
 
 from __future__ import annotations
@@ -25,15 +22,13 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from benchmarks.record import record
-from surepath import Study, connect, families
+from surepath import MDP, Study, connect, families
 
 SIGMA = 0.1
 
@@ -76,7 +71,7 @@ def optuna_rate(folder: Path, clients: int, seconds: float) -> list[float] | Non
     """Measure asks and tells through Optuna's gRPC storage proxy; None where it cannot be installed."""
     packages = str(folder / "packages")
     if importlib.util.find_spec("grpc") is None or importlib.util.find_spec("google.protobuf") is None:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", packages]
+        command = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", "--target", packages]
         if subprocess.run([*command, "grpcio", "protobuf", "typing_extensions"], check=False).returncode:
             return None
         sys.path.append(packages)
@@ -133,97 +128,18 @@ def watch(address: str, token: str, events: list[int]) -> None:
             return
 
 
-class Spent(NamedTuple):
-    """What an ask and a tell took, in milliseconds."""
-
-    wall: float
-    client: float  # CPU of this process
-    server: float  # CPU of the other
-
-
-def cpu(process: int) -> float:
-    """Return the CPU seconds of a process: by Linux's clock of it, which its number makes."""
-    return time.clock_gettime(~process << 3 | 2)
-
-
-def least(one: Spent | None, other: Spent) -> Spent:
-    """Return the least of each."""
-    return other if one is None else Spent(*map(min, one, other))
-
-
-def measured(workers: list[Callable[[], None]], pairs: int, process: int) -> Spent:
-    """Run workers at the same time, each in a thread; returns what one pair took."""
-    threads = [threading.Thread(target=worker) for worker in workers]
-    wall, ours, theirs = time.perf_counter(), time.process_time(), cpu(process)
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    spent = time.perf_counter() - wall, time.process_time() - ours, cpu(process) - theirs
-    return Spent(*(1000 * seconds / pairs for seconds in spent))
-
-
-def ask_and_tell(study: Any, pairs: int, keep: bool) -> None:
-    """Ask and tell over one connection, or over a new one for each request."""
-    rng = np.random.default_rng(0)
-    for _ in range(pairs):
-        trial = study.ask()
-        if not keep:
-            study.close()
-        study.tell(trial, 0.5 + SIGMA * rng.standard_normal(len(trial.path)))
-        if not keep:
-            study.close()
-
-
-def compare_reads(address: str, token: str, reads: int = 200) -> None:
-    """Print how long a read without the disk takes; 40 ms would mean that an answer's body waits for a receipt."""
-    study = connect(address, token)
-    found: dict[bool, list[float]] = {False: [], True: []}
-    for i in range(2 * reads):
-        keep = i % 2 == 1
-        begun = time.perf_counter()
-        study._server.send("session", {})
-        found[keep].append(time.perf_counter() - begun)
-        if keep:
-            study.close()  # the next one needs a new connection, and leaves it to the one after
-    new, kept = (1000 * float(np.median(found[keep])) for keep in (False, True))
-    print(f"a read without the disk, median: {new:.2f} ms with a new connection, {kept:.2f} ms with one kept open")
-    record("a read with a new connection over one kept open", new / kept, "x", "at least 1x")
-
-
-def compare_connections(address: str, token: str, process: int, local: Study, rounds: int, pairs: int = 40) -> None:
-    """Print what kept connections save, and what a study takes by itself."""
-    print(f"an ask and a tell, in ms; the least of {rounds} rounds of {pairs} each")
-    print(f"{'':34}{'wall':>8}{'client CPU':>12}{'server CPU':>12}")
-    alone: Spent | None = None
-    for count in (1, 4):
-        found: dict[bool, Spent | None] = {False: None, True: None}
-        for _ in range(rounds):
-            for keep in found:
-                studies = [connect(address, token) for _ in range(count)]
-                work = [partial(ask_and_tell, study, pairs // count, keep) for study in studies]
-                found[keep] = least(found[keep], measured(work, pairs, process))
-                for study in studies:
-                    study.close()
-            if count == 1:
-                alone = least(alone, measured([partial(ask_and_tell, local, pairs, True)], pairs, process))
-        new, kept = found[False], found[True]
-        assert new is not None
-        assert kept is not None
-        who = "1 worker" if count == 1 else f"{count} workers"
-        for name, spent in ((f"{who}, a new connection each", new), (f"{who}, one kept open", kept)):
-            print(f"{name:34}{spent.wall:>8.2f}{spent.client:>12.2f}{spent.server:>12.2f}")
-        ratios = Spent(*(one / other for one, other in zip(new, kept)))
-        print(f"{'':34}{ratios.wall:>7.2f}x{ratios.client:>11.2f}x{ratios.server:>11.2f}x")
-        record(f"asks and tells a second, {who}, connection kept", 1000 / kept.wall, "a second")
-        for what, ratio in (("client's CPU", ratios.client), ("server's CPU", ratios.server)):
-            record(f"{what} with new connections over kept, {who}", ratio, "x", "at least 1x")
-        if count == 1:
-            assert alone is not None
-            share = alone.client / kept.server
-            print(f"{'the study itself, no server':34}{alone.wall:>8.2f}{alone.client:>12.2f}")
-            print(f"{'its share of the server':34}{alone.wall / kept.wall:>7.0%}{share:>24.0%}")
-            record("the study's own share of the server's CPU", share)
+def alone(folder: Path, mdp: MDP, seconds: float) -> list[float]:
+    """Ask and tell without a server."""
+    times: list[float] = []
+    rng, end = np.random.default_rng(0), time.monotonic() + seconds
+    with Study.create(mdp, f"sqlite:///{folder / 'local.db'}", epsilon=1e-3, delta=0.1, sigma=SIGMA) as study:
+        study.cancel(study.ask())  # kernels are loaded; a trial left open would hold up the learner
+        while time.monotonic() < end:
+            begun = time.perf_counter()
+            trial = study.ask()
+            study.tell(trial, 0.5 + SIGMA * rng.standard_normal(len(trial.path)))
+            times.append(time.perf_counter() - begun)
+    return times
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -231,21 +147,19 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--processes", type=int, default=1)
     wanted = parser.parse_args(arguments if arguments is not None else [])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         instance = families.chain(8, 4, seed=0, sigma=SIGMA)
+        own = alone(folder, instance.mdp, wanted.seconds / 4)
+        show("the study itself", wanted.seconds / 4, own)
+        record("told and asked without a server, a second", 4 * len(own) / wanted.seconds, "a second")
         Study.create(instance.mdp, f"sqlite:///{folder / 'study.db'}", epsilon=1e-3, delta=0.1, sigma=SIGMA).close()
         process, address, token = started(folder, "--processes", str(wanted.processes))
         try:
             study = connect(address, token)
             study.cancel(study.ask())  # kernels are loaded; a trial left open would hold up the learner
-            place = f"sqlite:///{folder / 'local.db'}"
-            with Study.create(instance.mdp, place, epsilon=1e-3, delta=0.1, sigma=SIGMA) as local:
-                compare_connections(address, token, process.pid, local, wanted.rounds)
-            compare_reads(address, token)
             times: list[float] = []
             events: list[int] = []
             threading.Thread(target=watch, args=(address, token, events), daemon=True).start()
@@ -282,7 +196,7 @@ def main(arguments: list[str] | None = None) -> None:
 def show(what: str, spent: float, times: list[float]) -> None:
     """Print the rate of many clients: trials told, with the next one in hand."""
     half, most = np.percentile(times, [50, 99]) * 1000
-    print(f"{what:14}{len(times) / spent:>8.0f} a second, median {half:.1f} ms, 99th of a hundred {most:.1f} ms")
+    print(f"{what:18}{len(times) / spent:>8.0f} a second, median {half:.1f} ms, 99th of a hundred {most:.1f} ms")
 
 
 if __name__ == "__main__":

@@ -17,31 +17,13 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, settings
 
 from surepath import MDP, Study
-from surepath._checks import rounded_up
 from surepath.errors import SettingError
 from surepath.study.storage import Storage
 from surepath.web.access import Access, open_access
 from surepath.web.app import LARGEST_BODY, create_app
 from surepath.web.views import warnings
 from tests.study.test_bad_places import as_nobody
-from tests.web.site import READ, WRITE, Caller, database, new_study, score
-
-
-def test_a_study_runs_to_its_proof_over_http(storage: Storage, writer: Caller) -> None:
-    study = new_study(storage)
-    while not writer.get("status")["done"]:
-        (trial,) = writer.post("ask")["trials"]
-        assert writer.post(f"trials/{trial['number']}/tell", {"rewards": score(trial["plan"])}) == {"outcome": "told"}
-    status = writer.get("status")
-    assert list(status["best_plan"].values()) == ["512", "hybrid", "large"]
-    assert study.done
-    assert status["certified_gap"] == study.certified_gap <= 0.2
-    assert status["trials"] == status["settled"] == len(study)
-    words = (
-        f"Proven after {len(study)} trials: this plan is within {rounded_up(study.certified_gap)} of the best of all"
-    )
-    assert status["sentence"].startswith(words)
-    assert "study 'rag' is done" in writer.post("ask", expect=409)["message"]
+from tests.web.site import READ, WRITE, Caller, database, new_study
 
 
 def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> None:
@@ -87,18 +69,6 @@ def test_many_results_are_taken_or_none(storage: Storage, writer: Caller) -> Non
     assert writer.post("tell-many", {"results": [{"number": 9, "rewards": [0.1]}]}, expect=404)["error"] == "StudyError"
     notes = {trial["number"]: trial["note"] for trial in writer.get("trials")["trials"]}
     assert notes[2] == "spilled"
-
-
-def test_the_log_can_be_kept_as_a_file(storage: Storage, reader: Caller, client: TestClient) -> None:
-    study = new_study(storage, trials=12, epsilon=0.01)
-    lines = client.get("/api/export", headers=reader.headers)
-    assert lines.headers["content-type"] == "application/x-ndjson"
-    assert lines.headers["surepath-trials"] == "12"
-    assert len(lines.text.splitlines()) == 13
-    table = client.get("/api/export", params={"format": "csv"}, headers=reader.headers)
-    assert table.headers["content-type"].startswith("text/csv")
-    assert table.text.splitlines()[0].startswith("number,state,source")
-    assert len(table.text.splitlines()) == 1 + len(study)
 
 
 def test_trials_come_by_page_and_by_filter(storage: Storage, reader: Caller) -> None:
