@@ -5,6 +5,8 @@ process of its own (`surepath serve`) on a SQLite file that is synced at every w
 the scores of a trial and get the next one in the same request. The page reads at the same time, as one that is open
 would: the stream of changes. A pipeline of 8 steps with 4 options each, Challenger, an epsilon that is never reached.
 
+`--limits` measures other sizes in their place: 1,000 studies, 100,000 trials, 100 workers, 500 streams.
+
 Before that, the same study without a server, in one thread. Then Optuna's gRPC storage proxy does the same on the same
 machine: random suggestions, a SQLite file behind it; its packages are installed beside this run if they are missing.
 """
@@ -21,11 +23,14 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
+from tests.web.site import long_study
 
 from benchmarks.record import record
 from surepath import MDP, Study, connect, families
@@ -45,9 +50,9 @@ def started(folder: Path, *options: str) -> tuple[Any, str, str]:
     return process, printed["address"], printed["write_token"]
 
 
-def client(address: str, token: str, end: float, seed: int, times: list[float]) -> None:
+def client(address: str, token: str, end: float, seed: int, times: list[float], name: str | None = None) -> None:
     """Tell and ask until the time is up."""
-    study = connect(address, token)
+    study = connect(address, token, name)
     rng = np.random.default_rng(seed)
     trial = study.ask()
     while time.monotonic() < end:
@@ -117,13 +122,17 @@ def optuna_rate(folder: Path, clients: int, seconds: float) -> list[float] | Non
     return times
 
 
-def watch(address: str, token: str, events: list[int]) -> None:
+def watch(address: str, token: str, events: list[int], name: str = "") -> None:
     """Read the stream of changes, as an open page does."""
-    request = urllib.request.Request(f"{address}api/changes", headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request, timeout=600) as stream:
+    query = f"?study={quote(name)}" if name else ""
+    request = urllib.request.Request(f"{address}api/changes{query}", headers={"Authorization": f"Bearer {token}"})
+    while True:
         try:
-            for line in stream:
-                events.append(len(line))
+            with urllib.request.urlopen(request, timeout=600) as stream:
+                for line in stream:
+                    events.append(len(line))
+        except urllib.error.HTTPError:  # many join at once: a page tries again, too
+            time.sleep(0.5)
         except OSError:
             return
 
@@ -142,15 +151,64 @@ def alone(folder: Path, mdp: MDP, seconds: float) -> list[float]:
     return times
 
 
+def limits(folder: Path) -> None:
+    """Print how a server does with many studies, trials, workers and streams."""
+    mdp = families.chain(8, 4, seed=0, sigma=SIGMA).mdp
+    place = f"sqlite:///{folder / 'study.db'}"
+    for i in range(1_000):
+        Study.create(mdp, place, f"study {i}", epsilon=1e-3, delta=0.1, sigma=SIGMA).close()
+    long_study(place, 100_000)
+    process, address, token = started(folder)
+    try:
+        for name in ("study 7", "long"):
+            for when in ("opened", "open"):
+                begun = time.perf_counter()
+                study = connect(address, token, name)
+                trial = study.ask()
+                study.tell(trial, np.full(len(trial.path), 0.5))
+                spent = 1000 * (time.perf_counter() - begun)
+                record(f"connect, ask and tell, {name!r} {when}", spent, "ms")
+                print(f"connect, ask and tell, {name!r} {when}: {spent:,.0f} ms")
+        for workers, streams in ((8, 1), (100, 1), (8, 500)):
+            events: list[int] = []
+            for _ in range(max(1, streams - 2)):
+                threading.Thread(target=watch, args=(address, token, events, "study 0"), daemon=True).start()
+            time.sleep(streams / 50)  # until all have joined
+            times = together(address, token, workers, 10.0, "study 0")
+            show(f"{workers} workers, {streams} streams", 10.0, times)
+            record(f"told and asked, {workers} workers and {streams} streams", len(times) / 10.0, "a second")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def together(address: str, token: str, clients: int, seconds: float, name: str | None = None) -> list[float]:
+    """Let clients work at the same time."""
+    times: list[float] = []
+    end = time.monotonic() + seconds
+    threads = [
+        threading.Thread(target=client, args=(address, token, end, seed, times, name)) for seed in range(clients)
+    ]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    return times
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the clients and print the rates."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--limits", action="store_true")
     wanted = parser.parse_args(arguments if arguments is not None else [])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        if wanted.limits:
+            limits(folder)
+            return
         instance = families.chain(8, 4, seed=0, sigma=SIGMA)
         own = alone(folder, instance.mdp, wanted.seconds / 4)
         show("the study itself", wanted.seconds / 4, own)
@@ -160,19 +218,10 @@ def main(arguments: list[str] | None = None) -> None:
         try:
             study = connect(address, token)
             study.cancel(study.ask())  # kernels are loaded; a trial left open would hold up the learner
-            times: list[float] = []
             events: list[int] = []
             threading.Thread(target=watch, args=(address, token, events), daemon=True).start()
             begun = time.monotonic()
-            end = begun + wanted.seconds
-            clients = [
-                threading.Thread(target=client, args=(address, token, end, seed, times))
-                for seed in range(wanted.clients)
-            ]
-            for one in clients:
-                one.start()
-            for one in clients:
-                one.join()
+            times = together(address, token, wanted.clients, wanted.seconds)
             spent = time.monotonic() - begun
             page = sum(events) / spent / 1000
             print(f"\n{wanted.clients} clients for {spent:.0f} s on SQLite, one page open ({page:.1f} kB/s)")
