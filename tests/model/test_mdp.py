@@ -93,7 +93,8 @@ def test_copies_are_equal_and_as_unchangeable(mdp: MDP) -> None:
         ((2, 0, 0), "a stage is a whole number 0..1, not 2"),
         ((0, 1.5, 0), "give the state as a whole number or a name, not 1.5"),
         ((0, "s", 0), "no state is called 's'; they have numbers here"),
-        ((0, 1, 0), "state 1 cannot be reached at stage 0"),
+        ((0, 1, 0), "state 1 cannot be reached at step 1"),
+        ((1, 1, 7), "step 2, state 1 has no option 7; it has: 0, 1"),
         ((0, 0, True), "give the option as a whole number or a name, not True"),
     ],
 )

@@ -26,7 +26,7 @@ from urllib.parse import quote
 import httpx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import surepath
@@ -431,6 +431,7 @@ def addresses(draw: Any) -> str:
 
 
 @given(addresses())
+@example(f"http://1/:{SECRET}?@host")
 @settings(max_examples=400, deadline=None)
 def test_no_secret_of_an_address_is_shown(address: str) -> None:
     seen = [hidden(address)]

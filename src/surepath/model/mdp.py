@@ -359,7 +359,9 @@ class MDP:
         hits = np.flatnonzero(self.action[low:high] == wanted)
         if not hits.size:
             have = ", ".join(self.action_label(e) for e in range(low, min(high, low + SHOWN)))
-            raise ProblemError(f"stage {stage}, state {state!r} has no option {action!r}; it has: {have}")
+            raise ProblemError(
+                f"{step_in_words(self, stage)}, state {state!r} has no option {action!r}; it has: {have}"
+            )
         return low + int(hits[0])
 
     def node(self, stage: int, state: int | str) -> int:
@@ -370,7 +372,7 @@ class MDP:
         wanted = self._number("state", state, self.state_labels)
         at = low + int(np.searchsorted(self.node_state[low:high], wanted))
         if at == high or self.node_state[at] != wanted:
-            raise ProblemError(f"state {state!r} cannot be reached at stage {stage}")
+            raise ProblemError(f"state {state!r} cannot be reached at {step_in_words(self, stage)}")
         return at
 
     @staticmethod

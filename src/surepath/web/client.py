@@ -275,7 +275,8 @@ class Server:
         try:
             parts = urlsplit(url)
             self._httpx.URL(f"{parts.scheme}://{parts.netloc}")
-            named = parts.hostname and parts.port != 0 and "@" not in parts.netloc + parts.path
+            # What stands before an @ may be a password, wherever it is.
+            named = parts.hostname and parts.port != 0 and "@" not in url
             valid = named and parts.scheme in ("http", "https")
         except (ValueError, self._httpx.InvalidURL):
             valid = False
