@@ -346,21 +346,19 @@ def _run_pilot(mdp: MDP, trials: list[Trial], command: str, sheet: Path, quiet: 
     """Perform the trials one after another and write the sheet with their scores; cut short, with those so far."""
     from rich.progress import track
 
-    from surepath.errors import RewardError
     from surepath.model.text_files import write_text
     from surepath.study.performing import rewards_of
     from surepath.study.runner import Command
     from surepath.study.sheets import FAILED_WORD, sheet_text
+    from surepath.study.telling import placed
 
     performer = Command(mdp, command, "pilot")
     filled: list[list[Any]] = []
     try:
         for trial in track(trials, "pilot", transient=True, disable=quiet):
             done = performer(trial)
-            try:
+            with placed(f"trial {trial.number}"):
                 rewards = rewards_of(mdp, trial, done)
-            except RewardError as error:
-                raise RewardError(f"trial {trial.number}: {error}") from None
             seen = [rewards[stage] for stage in mdp.score_stages if stage < len(rewards)]
             filled.append([*seen, *([] if done.note is None else [FAILED_WORD])])
     finally:

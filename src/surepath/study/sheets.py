@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surepath._checks import repeated
-from surepath.errors import RewardError, StorageError, StudyError, SurepathError
+from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.study.storage import PAGE, Reading, Writing
-from surepath.study.telling import Result, check_countable, past_result
+from surepath.study.telling import Result, check_countable, past_result, placed
 from surepath.study.trial import SCORED, Trial, TrialRow, case_text
 
 if TYPE_CHECKING:
@@ -343,10 +343,8 @@ def import_rows(
         if not again:
             _refuse_known(log, rows, numbers)
         for place, row in enumerate(rows, start=1):
-            try:
+            with placed(f"result {place}"):
                 check_countable(log, study.mdp, row, study._rules)
-            except RewardError as error:
-                raise RewardError(f"result {place}: {error}") from None
         first, now = log.last_number() + 1, log.now()
         log.add_trials([row._replace(number=n, asked=now, told=now) for n, row in enumerate(rows, start=first)])
         return len(rows)
@@ -376,9 +374,9 @@ def _refuse_known(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int 
 
 
 def _refuse(known: int, total: int, how: str) -> None:
-    all_of = "this result is" if total == 1 else f"all {total:,} results are"
-    part = f"{known:,} of {total:,} results {'is' if known == 1 else 'are'}"
-    which = all_of if known == total else part
+    which = f"{known:,} of {total:,} results {'is' if known == 1 else 'are'}"
+    if known == total:
+        which = "this result is" if total == 1 else f"all {total:,} results are"
     raise StudyError(
         f"{which} in the log already, {how}: nothing was taken, since a result that counts twice makes the proof "
         f"wrong. Import only what is new; or, if equal results were seen each by itself, count them again "
@@ -395,18 +393,12 @@ def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
     _refuse_pilot(study, results, path.name)
     rows: list[TrialRow] = []
     for result in results:
-        try:
+        with placed(result.where):
             rows.append(past_result(study.mdp, result.path, result.rewards, f"imported from {path.name}"))
-        except SurepathError as error:
-            raise type(error)(f"{result.where}: {error}") from None
     content = json.dumps([[result.path, result.rewards] for result in results])
     request = uuid.uuid4().hex if again else f"import {hashlib.sha256(content.encode()).hexdigest()}"
-    try:
+    with placed(path.name):
         taken = import_rows(study, rows, request, again, [result.number or None for result in results])
-    except StudyError as error:
-        if isinstance(error, StorageError):
-            raise
-        raise StudyError(f"{path.name}: {error}") from None
     return Imported(taken, len(results) - taken, empty, failed)
 
 

@@ -7,13 +7,14 @@ before anything is written.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from surepath._checks import IntArray, real, shortened, whole
-from surepath.errors import ConflictError, RewardError, SettingError, StorageError, StudyError
+from surepath.errors import ConflictError, SettingError, StorageError, StudyError, SurepathError
 from surepath.learners.base import Sizes, check_decidable, less_baseline, read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
@@ -75,28 +76,47 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
             "study with baseline=True"
         )
     seen, less = _checked(mdp, row.path, result.rewards, result.baseline)
-    row = row._replace(cost=cost, tries=tries)
-    if result.failed:
-        if len(seen) == mdp.horizon:
-            raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
-        return _record(log, mdp, row, "partial" if seen else "failed", seen, kept_text(result.note), rules, less)
-    if not seen:
+    if result.failed and len(seen) == mdp.horizon:
+        raise StudyError(f"trial {number} has all {mdp.horizon} scores: that is not a failure; tell it")
+    if not seen and not result.failed:
         raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
-    state: State = "complete" if len(seen) == mdp.horizon else "partial"
-    return _record(log, mdp, row, state, seen, kept_text(result.note), rules, less)
+    state: State = "failed" if not seen else "complete" if len(seen) == mdp.horizon else "partial"
+    facts: dict[str, Any] = {"cost": cost, "tries": tries, "note": kept_text(result.note)}
+    new = row._replace(state=state, rewards=seen, told=log.now(), baseline=less or row.baseline, **facts)
+    check_countable(log, mdp, new, rules)
+    gone = row.state in ("expired", "cancelled")
+    earlier = log.expired(math.inf, 1) if gone else []  # an open one: then nobody has counted this one as lost
+    if not row.settled or (earlier and earlier[0].number < number):
+        log.update_trial(new)
+        return TOLD
+    if not gone:
+        return _same(row, new)
+    if late := [other for other in log.trials_of(number) if other.source == "late"]:
+        return _same(late[0], new)
+    if state == "failed":
+        return REPEATED  # nothing was seen, and it is counted already
+    log.add_trials([new._replace(number=log.last_number() + 1, source="late", of=number, request=None)])
+    return WAS_LATE
 
 
 def tell_many(log: Writing, mdp: MDP, results: Iterable[Result], rules: Rules) -> list[str]:
     """Record results in one transaction: all of them, or, with an error that names the place, none."""
     answers = []
     for result in results:
-        try:
+        with placed(result.where):
             answers.append(tell(log, mdp, result, rules))
-        except (StudyError, RewardError) as error:
-            if isinstance(error, StorageError) or not result.where:
-                raise
-            raise type(error)(f"{result.where}: {error}") from None
     return answers
+
+
+@contextmanager
+def placed(where: str) -> Iterator[None]:
+    """Say in errors where they came about, such as in a line of a file; those of a storage are left as they are."""
+    try:
+        yield
+    except SurepathError as error:
+        if isinstance(error, StorageError) or not where:
+            raise
+        raise type(error)(f"{where}: {error}") from None
 
 
 def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None:
@@ -108,39 +128,6 @@ def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None
     rewards = counted_rewards(mdp, row, rules.on_failure)
     gains = mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards, dtype=np.float64))
     check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)
-
-
-def _record(
-    log: Writing,
-    mdp: MDP,
-    row: TrialRow,
-    state: State,
-    seen: tuple[float, ...],
-    note: str,
-    rules: Rules,
-    less: tuple[float, ...],
-) -> str:
-    now = log.now()
-    new = row._replace(state=state, rewards=seen, told=now, note=note, baseline=less or row.baseline)
-    check_countable(log, mdp, new, rules)
-    if not row.settled or (row.state in ("expired", "cancelled") and _not_counted_yet(log, row.number)):
-        log.update_trial(new)
-        return TOLD
-    if row.state in ("expired", "cancelled"):
-        late = [other for other in log.trials_of(row.number) if other.source == "late"]
-        if late:
-            return _same(late[0], new)
-        if state == "failed":
-            return REPEATED  # nothing was seen, and it is counted already
-        log.add_trials([new._replace(number=log.last_number() + 1, source="late", of=row.number, request=None)])
-        return WAS_LATE
-    return _same(row, new)
-
-
-def _not_counted_yet(log: Writing, number: int) -> bool:
-    """Return whether an earlier trial is open, so that nobody has counted this one as lost."""
-    running = log.expired(math.inf, 1)
-    return bool(running) and running[0].number < number
 
 
 def _same(row: TrialRow, new: TrialRow) -> str:
