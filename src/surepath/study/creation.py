@@ -92,12 +92,9 @@ def expire(log: Writing, lease: float) -> None:
 def _retries(log: Writing, row: TrialRow) -> int:
     """Count how often this plan was already assigned again."""
     count = 0
-    while row.source == "retried" and row.of is not None and count <= MOST_RETRIES:
-        count += 1
-        earlier = log.trial(row.of)
-        if earlier is None:
-            break
-        row = earlier
+    earlier: TrialRow | None = row
+    while earlier is not None and earlier.source == "retried" and count <= MOST_RETRIES:
+        count, earlier = count + 1, log.trial(earlier.of or 0)
     return count
 
 
@@ -224,11 +221,8 @@ def new_record(
 
 def _check_worst(mdp: MDP) -> None:
     """Refuse problems in which some option to learn has no worst score: its failures could not be scored."""
-    if mdp.reward_range is None:
-        raise SettingError('on_failure="worst" needs a declared range of scores, to know what the worst is')
-    worst = mdp.reward_range[0 if mdp.sign > 0 else 1]
-    lacking = np.flatnonzero(~np.isfinite(worst) & ~mdp.is_known)
-    if lacking.size:
+    worst = np.full(mdp.n_arcs, np.nan) if mdp.reward_range is None else mdp.reward_range[0 if mdp.sign > 0 else 1]
+    if (lacking := np.flatnonzero(~np.isfinite(worst) & ~mdp.is_known)).size:
         raise SettingError(
             f'on_failure="worst" needs a declared range of every score, to know what the worst is; '
             f"{mdp.describe_arc(int(lacking[0]))} has none"
