@@ -499,38 +499,22 @@ def test_tokens_that_were_given_are_not_printed(tmp_path: Path) -> None:
     assert SECRET not in shown_by(refused.value)
 
 
-def tell_and_ask(study: Any, trial: Any, scores: Any) -> Any:
-    """Do in two calls what a client does in one."""
-    request = f"after {trial.number}"
-    if isinstance(study, RemoteStudy):
-        return study.tell_and_ask(trial, scores, request=request)
-    told = study.tell(trial, scores)
-    try:
-        return told, study.ask(request=request)
-    except StoppedError:
-        return told, None
-
-
 def test_telling_and_asking_in_one_request(tmp_path: Path) -> None:
     """As tell and ask do, repeated after a lost answer too; and the number of another plan's trial is refused."""
-    twins: list[Any] = [new_study("memory"), None]
-    mine = new_study(database(tmp_path))
+    mine, rng = new_study(database(tmp_path)), np.random.default_rng(1)
     with served(database(tmp_path)) as site:
-        twins[1] = surepath.connect(site.url, WRITE)
-        for study in twins:
-            rng = np.random.default_rng(1)
-            trial = study.ask()
+        with surepath.connect(site.url, WRITE) as study:
+            trial, trials = study.ask(), 0
             while trial is not None:
                 scores = np.array(score(trial.plan)) + 0.1 * rng.standard_normal(3)
-                told, following = tell_and_ask(study, trial, scores)
+                told, following = study.tell_and_ask(trial, scores, request=f"after {trial.number}")
                 assert told == "told"
-                again = tell_and_ask(study, trial, scores)
+                again = study.tell_and_ask(trial, scores, request=f"after {trial.number}")
                 assert (again[0], again[1] and again[1].number) == ("repeated", following and following.number)
-                trial = following
-        assert twins[1].digest == twins[0].digest
+                trial, trials = following, trials + 1
+            assert study._call("enough") == {"enough": False}
         assert mine.done
-        assert twins[1]._call("enough") == {"enough": False}
-        twins[1].close()
+        assert len(mine) == trials
         endless = new_study(database(tmp_path), "endless", epsilon=1e-9, sigma=5.0)
         with surepath.connect(site.url, WRITE, "endless") as study:
             study.enqueue({"chunk": "256", "retriever": "bm25", "answer": "small"})
