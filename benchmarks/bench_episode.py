@@ -39,7 +39,7 @@ def python_loop(learner: RuleLearner, instance: Instance, noise: np.ndarray, rep
         state.tally[at.LEFT_AHEAD] = len(noise)
         rest = (np.random.default_rng(0), tasks.FINISH, LIMIT, np.array([learner.epsilon]), record)
         begun = time.thread_time()
-        play(learner.layers, learner.rules, state, reality, *rest, learner._full())
+        play(learner.layers, learner.rules, state, reality, *rest)
         tau = int(record.tau[0])
         least = min(least, 1e9 * (time.thread_time() - begun) / tau)
     return tau, least
@@ -60,8 +60,8 @@ def cpp_program(folder: Path) -> Path | None:
 def cpp_words(program: Path, learner: RuleLearner, mean: np.ndarray, noise: np.ndarray, repeats: int) -> list[str]:
     """Write the data of the same run and return the command line of the C++ program that plays it."""
     table, mdp, plan = learner._table_for(LIMIT), learner.mdp, learner.rules
-    head = [mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table), plan.widths, plan.least_played, plan.periods]
-    real = [plan.arcs, plan.delta, plan.prior, plan.cap]
+    head = [mdp.n_nodes, mdp.n_arcs, mdp.horizon, len(noise), len(table), plan.authors, plan.least_played, plan.periods]
+    real = [plan.arcs, plan.delta, plan.cap]
     first, target, _ = learner.layers
     arrays = (np.array(head), np.array(real), first, target, mean, noise, table, learner.sigma, learner.known_gain)
     data = program.with_suffix(".bin")
@@ -189,11 +189,11 @@ def _later(instance: Instance, spec: dict[str, Any], skip: int, episodes: int) -
     state, record = learner._new_state(), RunRecord.empty(1, instance.mdp.horizon)
     rng = np.random.default_rng(0)
     rest = (learner.layers, learner.rules, state, reality_of(instance), rng, tasks.RUN)
-    play(*rest, skip, np.array([1e-9]), record, learner._full())
+    play(*rest, skip, np.array([1e-9]), record)
     least = np.inf
     for part in range(1, 4):
         begun = time.thread_time()
-        play(*rest, skip + part * episodes, np.array([1e-9]), record, learner._full())
+        play(*rest, skip + part * episodes, np.array([1e-9]), record)
         least = min(least, (time.thread_time() - begun) / episodes)
     return least
 

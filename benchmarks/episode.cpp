@@ -21,15 +21,14 @@ static const double INF = std::numeric_limits<double>::infinity();
 static const double BIG = std::ldexp(1.0, 1000);
 
 struct Problem {
-    int64_t nodes, arcs, horizon, mixture, least_played, periods;
-    double factor, delta, prior, cap;
+    int64_t nodes, arcs, horizon, authors, least_played, periods;
+    double factor, delta, cap;
     vector<uint32_t> first, target;
     vector<double> mean, noise, table, sigma, gain;
     vector<char> known;
 
     double base(double n) const {
-        if (!mixture) return std::sqrt(2 * std::log(4 * n * n * factor / delta) / n);
-        return std::sqrt(2 * (n + prior) * (std::log(factor / delta) + 0.5 * std::log(1 + n / prior))) / n;
+        return std::sqrt(2 * std::log(authors ? (n + 1) / delta : 4 * n * n * factor / delta) / n);
     }
 };
 
@@ -258,8 +257,8 @@ int main(int argc, char** argv) {
     vector<double> real;
     read(f, head, 8), read(f, real, 4);
     p.nodes = head[0], p.arcs = head[1], p.horizon = head[2];
-    p.mixture = head[5], p.least_played = head[6], p.periods = head[7];
-    p.factor = real[0], p.delta = real[1], p.prior = real[2], p.cap = real[3];
+    p.authors = head[5], p.least_played = head[6], p.periods = head[7];
+    p.factor = real[0], p.delta = real[1], p.cap = real[2];
     read(f, p.first, p.nodes + 1), read(f, p.target, p.arcs);
     read(f, p.mean, p.arcs), read(f, p.noise, head[3]), read(f, p.table, head[4]);
     read(f, p.sigma, p.arcs), read(f, p.gain, p.arcs), read(f, p.known, p.arcs);

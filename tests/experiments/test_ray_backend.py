@@ -63,7 +63,7 @@ def test_an_experiment_survives_the_loss_of_a_node(cluster: Any, tmp_path: Path)
     doomed = cluster.add_node(**SMALL_NODE)
     cluster.add_node(**SMALL_NODE)
     # A run takes about half a second, so that every node is at work when one of them goes.
-    learners = [{"name": "BPIUCRL"}, {"name": "BPIUCRL", "widths": "mixture"}]
+    learners = [{"name": "BPIUCRL"}, {"name": "BPIUCRL", "elimination": "value"}]
     instances = [{"family": "paper_random", "seeds": [4], "sigma": 0.5}]
     spec = Spec.from_dict(small(runs=12, chunk=1, epsilons=[0.025, 2.0], learners=learners, instances=instances))
     killed: list[int] = []

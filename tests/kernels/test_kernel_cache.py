@@ -24,7 +24,7 @@ FILL = """
 import numpy as np
 from surepath.learners.widths import fill_table
 table = np.zeros(4)
-fill_table(0, 1.0, 0.1, 1.0, 0, table)
+fill_table(0, 1.0, 0.1, 0, table)
 print(table.tolist())
 print(fill_table._cache.cache_path)
 """

@@ -41,27 +41,6 @@ def test_a_known_best_path_is_not_lost_by_rounding(sampling: str) -> None:
         assert not learner.stopped
 
 
-def test_one_path_left_is_the_answer_of_the_cautious_rule_too() -> None:
-    """Three arms; the best one is lucky when the second goes, then unlucky: its lower bound ends below the second's."""
-    truth, sigma = np.array([5.0, 4.9, 4.8]), 0.1
-
-    def width(n: int) -> float:
-        return float(sigma * np.sqrt(2 * np.log(4 * n * n * 3 / 0.1) / n))
-
-    learner = EPRL(MDP.from_arrays(np.zeros((1, 1, 3), dtype=int)), 0.0, 0.1, sigma, recommendation="cautious")
-    for _ in range(2000):
-        learner.tell([1], [truth[1]])
-    learner.tell([2], [truth[2] + 0.99 * width(1)])
-    learner.tell([0], [truth[0] + 0.999 * width(1)])
-    learner.tell([0], [2 * (truth[0] - 0.999 * width(2)) - learner.means[0]])
-    while not learner.stopped:
-        learner.tell([2], [truth[2]])
-        assert (np.abs(learner.means - truth) <= learner.widths_now()).all()
-    assert learner.stop_reason == "single"
-    assert learner.recommend().tolist() == [0]
-    assert learner.certified_gap() == 0.0
-
-
 def learners_on(mdp: MDP) -> list[Learner]:
     return [EPRL(mdp, 0.1, 0.1, 0.5), WholePlan(mdp, 0.1, 0.1, 0.5), Challenger(mdp, 0.1, 0.1, 0.5)]
 

@@ -17,21 +17,16 @@ EPRL = {
     "sampling": "max-coverage",
     "elimination": "return",
     "schedule": "every-episode",
-    "widths": "paper",
-    "recommendation": "optimistic",
     "preset": "theory",
-    "prior": 20.0,
 }
-EXPERIMENT = {"sampling": "max-diameter", "elimination": "both", "schedule": "paper", "widths": "empirical"}
-TEXT = {"elimination": "both", "schedule": "paper", "widths": "uncapped", "preset": "text"}
+EXPERIMENT = {"sampling": "max-diameter", "elimination": "both", "schedule": "paper", "preset": "experiment"}
 PINNED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"name": "EPRL"}, EPRL),
     (
         {"name": "EPRL", "preset": "experiment", "sampling": "max-diameter"},
-        {**EPRL, **EXPERIMENT, "recommendation": "cautious", "preset": "experiment"},
+        {**EPRL, **EXPERIMENT},
     ),
-    ({"name": "EPRL", "preset": "text"}, {**EPRL, **TEXT}),
-    ({"name": "BPIUCRL"}, {**COMMON, "elimination": "none", "widths": "paper", "preset": "theory", "prior": 20.0}),
+    ({"name": "BPIUCRL"}, {**COMMON, "elimination": "none", "preset": "theory"}),
     ({"name": "WholePlan"}, {**COMMON, "widths": "paper", "max_plans": 100_000, "prior": 20.0}),
     (
         {"name": "Challenger"},

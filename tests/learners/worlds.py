@@ -97,24 +97,7 @@ def experiment_choices(sampling: str, mdp_every: int) -> Choices:
         single=not bpi,
         recommendation="cautious",
         widths_first=bpi,
-        widths="empirical",
-    )
-
-
-def text_choices(sampling: str, mdp_every: int) -> Choices:
-    """The paper's experiment section as written, for EPRL or BPI-UCRL ("optimistic")."""
-    bpi = sampling == "optimistic"
-    later = "every-sa" if sampling == "max-diameter" else "end-of-period"
-    return Choices(
-        sampling=sampling,
-        by_return=not bpi,
-        by_value=True,
-        schedule="every-episode" if bpi else later,
-        every=mdp_every,
-        stopping="optimal-gap" if bpi else "diameter",
-        single=not bpi,
-        recommendation="cautious" if bpi else "optimistic",
-        widths="uncapped",
+        authors_widths=True,
     )
 
 
@@ -130,6 +113,4 @@ def theory_choices(settings: dict[str, Any], mdp_every: int) -> Choices:
         by_value=elimination in ("value", "both"),
         schedule=schedule,
         every=mdp_every,
-        recommendation=settings["recommendation"],
-        widths=settings["widths"],
     )

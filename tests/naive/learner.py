@@ -31,8 +31,7 @@ class Choices:
     single: bool = True
     recommendation: str = "optimistic"
     widths_first: bool = False
-    widths: str = "paper"
-    prior: float = 20.0
+    authors_widths: bool = False
 
 
 class NaiveLearner:
@@ -55,17 +54,11 @@ class NaiveLearner:
         n = int(self.n[e])
         if self.mdp.is_known[e]:
             return 0.0
-        if self.choices.widths == "empirical":
+        if self.choices.authors_widths:
             return 1.0 if n == 0 else min(self.sigma[e] * math.sqrt(2 * math.log((n + 1) / self.delta) / n), 1.0)
         if n == 0:
             return INF
-        if self.choices.widths == "uncapped":
-            return self.sigma[e] * math.sqrt(2 * math.log((n + 1) / self.delta) / n)
-        if self.choices.widths == "paper":
-            return math.sqrt(2 * self.sigma[e] ** 2 * math.log(4 * n**2 * self.mdp.n_arcs / self.delta) / n)
-        unknown, c = int((~self.mdp.is_known).sum()), self.choices.prior
-        radius = math.log(unknown / self.delta) + 0.5 * math.log((n + c) / c)
-        return self.sigma[e] * math.sqrt(2 * (n + c) * radius) / n
+        return math.sqrt(2 * self.sigma[e] ** 2 * math.log(4 * n**2 * self.mdp.n_arcs / self.delta) / n)
 
     def bounds(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Width, upper and lower bound of every arc."""
@@ -218,8 +211,8 @@ class NaiveLearner:
         return self.choices.single and bool(per_state.max() <= 1)
 
     def optimistic(self) -> bool:
-        """Whether the answer is that of line 10; the cautious rule gives way to the one path that is left."""
-        return self.choices.recommendation == "optimistic" or (self.single() and not self.choices.keep_last)
+        """Whether the answer is that of line 10."""
+        return self.choices.recommendation == "optimistic"
 
     def answer_value(self, path: np.ndarray) -> tuple[float, float]:
         """What the recommendation rule maximises."""

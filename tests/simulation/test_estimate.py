@@ -12,14 +12,6 @@ from surepath.simulation.estimate import WORST_NOISE, estimate
 GRAPH = families.chain(3, 2).mdp
 
 
-def test_challenger_is_expected_to_need_far_fewer() -> None:
-    guess = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=8)
-    assert len(guess.trials["Challenger"]) == 8
-    assert len(guess.trials["EPRL"]) == 8
-    assert 5 * guess.quantile("Challenger", 0.5) < guess.quantile("EPRL", 0.5)
-    assert guess.quantile("Challenger", 0.1) <= guess.quantile("Challenger", 0.5) <= guess.quantile("Challenger", 0.9)
-
-
 def test_scaling_means_noise_and_epsilon_together_changes_nothing() -> None:
     one = estimate(GRAPH, 0.25, 0.1, 0.25, worlds=3)
     four = estimate(GRAPH, 1.0, 0.1, 1.0, worlds=3, spread=(0.0, 4.0))
@@ -50,7 +42,7 @@ def test_time_that_runs_out_is_said_and_bounds_what_was_seen() -> None:
     seen: list[tuple[int, int]] = []
     guess = estimate(mdp, 0.01, 0.1, 1.0, worlds=3, seconds=2.0, progress=lambda done, all: seen.append((done, all)))
     assert guess.settings["out_of_time"]
-    assert list(guess.trials) == ["Challenger"]  # no time for the other
+    assert list(guess.trials) == ["Challenger"]
     assert guess.censored["Challenger"].tolist() == [True]
     assert guess.quantile("Challenger", 0.5) == np.inf
     assert guess.at_least("Challenger", 0.5) == guess.trials["Challenger"][0] >= 1
@@ -60,6 +52,8 @@ def test_time_that_runs_out_is_said_and_bounds_what_was_seen() -> None:
 
 def test_the_curve_answers_both_questions() -> None:
     guess = estimate(GRAPH, 0.3, 0.1, 0.2, worlds=8)
+    assert len(guess.trials["Challenger"]) == 8
+    assert guess.quantile("Challenger", 0.1) <= guess.quantile("Challenger", 0.5) <= guess.quantile("Challenger", 0.9)
     epsilons, medians = [point[0] for point in guess.curve], [point[1] for point in guess.curve]
     assert 0.3 in epsilons
     assert epsilons == sorted(epsilons, reverse=True)

@@ -110,7 +110,7 @@ def test_an_error_calls_off_the_other_runs() -> None:
     begun = time.monotonic()
 
     def some(first: int, count: int) -> None:
-        if first == 1:
+        if first:
             raise ValueError("run 1")
         try:
             while True:

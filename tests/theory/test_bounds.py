@@ -47,19 +47,17 @@ def tree(branching: int, horizon: int) -> MDP:
 
 
 @settings(max_examples=250, deadline=None)
-@given(mdps(), seeds, epsilons, st.sampled_from([0.01, 0.1, 0.3]), st.booleans())
-def test_theorem_1(mdp: MDP, seed: int, epsilon: float, delta: float, sharp: bool) -> None:
+@given(mdps(), seeds, epsilons, st.sampled_from([0.01, 0.1, 0.3]))
+def test_theorem_1(mdp: MDP, seed: int, epsilon: float, delta: float) -> None:
     means = arc_values(mdp, seed, "ties")
     sigma = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 2.0], mdp.n_arcs)
-    found = lower_bound(Instance(mdp, Gaussian(means, sigma)), epsilon, delta, sharp=sharp)
-    local = naive.theorem_1(mdp, means, sigma, epsilon, delta, sharp)
+    found = lower_bound(Instance(mdp, Gaussian(means, sigma)), epsilon, delta)
+    local = naive.theorem_1(mdp, means, sigma, epsilon, delta)
     assert found.local == pytest.approx(local, rel=1e-12)
     assert found.value == pytest.approx(least_episodes(mdp, np.array(local)), rel=1e-6, abs=1e-6)
-    assert found.largest_stage == pytest.approx(max(sum(local[e] for e in arcs) for arcs in naive.stages(mdp)))
-    assert found.total == pytest.approx(sum(local))
+    assert max(sum(local[e] for e in arcs) for arcs in naive.stages(mdp)) <= found.value * (1 + 1e-9)
+    assert found.value <= sum(local) * (1 + 1e-9)
     assert found.local[found.cut].sum() == pytest.approx(found.value)
-    if sharp:
-        assert (found.local >= lower_bound(Instance(mdp, Gaussian(means, sigma)), epsilon, delta).local).all()
 
 
 @settings(max_examples=100, deadline=None)
@@ -104,10 +102,6 @@ def test_tree_theorems(branching: int, horizon: int) -> None:
     stages = naive.stages(mdp)
     expected = max((horizon - h) * sum(local[e] for e in arcs) for h, arcs in enumerate(stages))
     assert tree_lower_bound(instance, epsilon, delta) == pytest.approx(expected)
-    keen = naive.theorem_1(mdp, means, np.full(n, sigma), epsilon, delta, sharp=True, third=2.4)
-    expected = max((horizon - h) * sum(keen[e] for e in arcs) for h, arcs in enumerate(stages))
-    assert tree_lower_bound(instance, epsilon, delta, sharp=True) == pytest.approx(expected)
-    assert tree_lower_bound(instance, epsilon, delta, sharp=True) >= tree_lower_bound(instance, epsilon, delta)
     visits = naive.coverage_visits(mdp, means, sigma, epsilon, delta)
     for rule in ("max-coverage", "static-max-coverage"):
         expected = 2 * max(sum(visits[e] for e in arcs) for arcs in stages)
@@ -216,7 +210,8 @@ def test_gaussian_rewards_give_at_least_the_papers_lemmas(
     means = arc_values(mdp, seed, "ties")
     sigma = np.random.default_rng(seed).choice([0.5, 2.0], mdp.n_arcs)
     ours = divergence_lower_bound(Instance(mdp, Gaussian(means, sigma)), epsilon, delta)
-    assert (ours.local >= lower_bound(Instance(mdp, Gaussian(means, sigma)), epsilon, delta, sharp=True).local).all()
+    lemmas = np.array(naive.theorem_1(mdp, means, sigma, epsilon, delta, sharp=True))
+    assert (ours.local >= lemmas * (1 - 1e-12)).all()
     turned = MDP(first=mdp.first, target=mdp.target, stage_node=mdp.stage_node, node_state=mdp.node_state,
                  action=mdp.action, direction="minimize")  # fmt: skip
     costly = divergence_lower_bound(Instance(turned, Gaussian(-means, sigma)), epsilon, delta)
@@ -299,8 +294,6 @@ def test_every_bound_is_that_of_its_own_function() -> None:
     instance = families.paper_random(states=2, actions=2, horizon=3, seed=1)
     found = by_name(instance)
     assert found["Theorem 1"] == theory.lower_bound(instance, 0.2, 0.05).value
-    assert found["Theorem 1, sharper constants"] == theory.lower_bound(instance, 0.2, 0.05, sharp=True).value
-    assert found["its busiest step alone"] <= found["Theorem 1"] <= found["its sum over all options"]
     assert found["T* kl(delta, 1 - delta)"] == pytest.approx(theory.characteristic_time(instance).bound(0.05), rel=0.01)
     assert found["worst case of this size"] == theory.worst_case_lower_bound(2, 2, 3, 0.2, 0.05)
     for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
@@ -308,7 +301,7 @@ def test_every_bound_is_that_of_its_own_function() -> None:
     worst = theory.worst_case_upper_bound(2, 2, 3, 0.2, 0.05, sampling="max-diameter", arcs=instance.mdp.n_arcs)
     assert instance.mdp.n_arcs < 2 * 2 * 3
     divergence = theory.divergence_lower_bound(instance, 0.2, 0.05).value
-    assert found["Theorem 1, by divergence"] == divergence >= found["Theorem 1, sharper constants"]
+    assert found["Theorem 1, by divergence"] == divergence >= found["Theorem 1"]
     assert found["EPRL max-diameter, worst case"] == worst
     assert found["tree theorem"] is None
 
@@ -342,4 +335,3 @@ def test_special_cases_of_theorem_1() -> None:
     assert lower_bound(two, 0.1, 0.6).value == 0
     assert lower_bound(two, 0.1, 0.05).value == pytest.approx(2 * log(5) / 4)
     assert lower_bound(two, 0.1, 0.05, sigma=2.0).value == pytest.approx(2 * log(5))
-    assert lower_bound(two, 0.1, 0.05, sharp=True).value == pytest.approx(2 * 2 * log(1 / 0.15) / 1.1**2)

@@ -155,14 +155,6 @@ def bare_kernel(function: F) -> F:
     return _made(function, _BARE)
 
 
-def pruned_kernel(function: F) -> F:
-    """Compile a bare kernel of which `if x is not None` leaves out what follows where the argument x is None.
-
-    As in an `optional_kernel`: what is not used is not compiled.
-    """
-    return _made(function, {**_BARE, "no_rewrites": False})
-
-
 def inner_kernel(function: F) -> F:
     """Compile a bare kernel that only other kernels call: it has no entry point from Python."""
     return _made(function, _INNER)

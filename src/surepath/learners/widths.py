@@ -19,16 +19,15 @@ from surepath.model.mdp import MDP
 #
 # paper      b(n) = sigma sqrt(2 log(4 n^2 N / delta) / n). The paper's equation for the bonus: Hoeffding's inequality
 #            with a union over the N reachable arcs and over all n (sum of 1 / (2 n^2) is below 1).
-# mixture    b(n) = sigma sqrt(2 (n + c) (log(M / delta) + log(1 + n / c) / 2)) / n, M = number of arcs to learn.
-#            With S_n the sum of an arc's first n noises over sigma, exp(l S_n - l^2 n / 2) mixed over l ~ Normal(0,
-#            1 / c) is sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), a supermartingale started at 1. Ville's inequality
-#            at level delta / M gives b(n), valid for all arcs and all n at once.
 # empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
 #            over arcs or times, hence NO guarantee.
-# uncapped   the same without the cap, infinite while n = 0: what the paper's appendix says it used. NO guarantee.
+# mixture    of whole plans: b(n) = sigma sqrt(2 (n + c) (log(N / delta) + log(1 + n / c) / 2)) / n. With S_n the sum of
+#            the first n noises over sigma, exp(l S_n - l^2 n / 2) mixed over l ~ Normal(0, 1 / c) is
+#            sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), a supermartingale started at 1. Ville's inequality at level
+#            delta / N gives b(n), valid for all n at once.
 
-ARC_WIDTHS = ("paper", "mixture", "empirical", "uncapped")
-PAPER, MIXTURE, EMPIRICAL, UNCAPPED = range(4)
+ARC_WIDTHS = ("paper", "empirical", "mixture")
+PAPER, EMPIRICAL, MIXTURE = range(3)
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
 LARGEST_TABLE = 1 << 23
@@ -45,20 +44,20 @@ def origin_of(gain: float, sigma: float) -> float:
 
 @hot_kernel
 def base_width(kind: int, n: float, arcs: float, delta: float, prior: float) -> float:
-    """Compute the width after n >= 1 visits for sigma = 1; `arcs` is N or M, `prior` is c."""
+    """Compute the width after n >= 1 visits for sigma = 1; `prior` is c. The cap of "empirical" is the caller's."""
     if kind == PAPER:
         return math.sqrt(2.0 * math.log(4.0 * n * n * arcs / delta) / n)
     if kind == MIXTURE:
         return math.sqrt(2.0 * (n + prior) * (math.log(arcs / delta) + 0.5 * math.log(1.0 + n / prior))) / n
-    return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)  # empirical and uncapped: the cap is the caller's
+    return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)
 
 
 @bare_kernel
-def fill_table(kind: int, arcs: float, delta: float, prior: float, start: int, table: FloatArray) -> None:
+def fill_table(kind: int, arcs: float, delta: float, start: int, table: FloatArray) -> None:
     """Fill table[i] with the base width after start + i visits; infinite after none."""
     for i in range(len(table)):
         n = start + i
-        table[i] = base_width(kind, float(n), arcs, delta, prior) if n > 0 else np.inf
+        table[i] = base_width(kind, float(n), arcs, delta, 0.0) if n > 0 else np.inf
 
 
 # Only these many functions are remembered; a learner keeps its own table alive anyway.
@@ -68,16 +67,15 @@ _lock = threading.Lock()
 
 
 def new_table(rules: Any, size: int, start: int = 0) -> FloatArray:
-    """Compute base widths after start, start + 1, ... visits, by rules.widths (a kind), arcs, delta and prior (c)."""
+    """Compute base widths after start, start + 1, ... visits, by rules.authors, arcs and delta."""
     table = np.zeros(size)
-    fill_table(rules.widths, rules.arcs, rules.delta, rules.prior, start, table)
+    fill_table(rules.authors, rules.arcs, rules.delta, start, table)
     return table
 
 
 def table_of(rules: Any, size: int) -> FloatArray:
     """Find a table with at least this many entries, or the largest one there is; nobody may write into it."""
-    arcs = 0.0 if rules.widths in (EMPIRICAL, UNCAPPED) else rules.arcs
-    key = float(rules.widths), arcs, rules.delta, rules.prior if rules.widths == MIXTURE else 0.0
+    key = float(rules.authors), rules.arcs * (1 - rules.authors), rules.delta
     with _lock:
         table = _tables.pop(key, None)
         if table is None:

@@ -8,7 +8,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -34,36 +35,11 @@ from surepath.model.paths import values_to_go
 from surepath.model.worlds import CALLABLE, Instance
 
 # Workers --------------------------------------------------------------------------------------------------------------
-# Play runs over threads: each worker takes the next runs from one counter, so none waits while runs are left.
 
 Record = TypeVar("Record")
 
 REPORT_EVERY = 0.2  # seconds between two reports
-STRETCH = 0.05  # seconds that a worker plays before it takes the next runs, where runs are short
-
-
-class Counter:
-    """Assign runs: few at first, then as many as a worker plays in a STRETCH, fewer again towards the end."""
-
-    def __init__(self, runs: int, workers: int) -> None:
-        self.runs, self.workers = runs, workers
-        self.next = 0
-        self.lock = threading.Lock()
-
-    def take(self, wish: int) -> tuple[int, int]:
-        """Return the first of the next runs and their number, 0 when none is left."""
-        with self.lock:
-            first = self.next
-            left = self.runs - first
-            share = left if self.workers == 1 else max(left // (2 * self.workers), wish // 16, 1)
-            count = min(left, wish, share)
-            self.next += count
-            return first, count
-
-
-def wish_after(count: int, seconds: float) -> int:
-    """Choose how many runs a worker takes next, after `count` of them took so many seconds."""
-    return max(1, min(64 * count, int(count * STRETCH / max(seconds, 1e-6))))
+PARTS = 8  # that each worker's runs are divided into, so that none waits long for another
 
 
 def play_all(
@@ -75,54 +51,43 @@ def play_all(
         some: Plays the runs first .. first + count - 1, given (first, count), and returns one record of all of them.
         runs: How many.
         workers: Threads; with one, the runs are played here.
-        report: Called with the number of runs done: after each with one worker, else about five times a second, and at
-            the end.
+        report: Called with the number of runs done: after each part with one worker, else about five times a second,
+            and at the end.
 
     An error in a run, or Ctrl-C, cancels the others: runs under way end at their next `raise_if_cancelled`.
     """
-    counter = Counter(runs, workers)
-    records: dict[int, Record] = {}
+    size = max(1, runs // (PARTS * workers))
+    parts = [(first, min(size, runs - first)) for first in range(0, runs, size)]
     if workers == 1:
-        wish = 1
-        while True:
+        records = []
+        for first, count in parts:
             raise_if_cancelled()
-            first, count = counter.take(wish)
-            if count == 0:
-                return list(records.values())
-            begun = time.monotonic()
-            records[first] = some(first, count)
-            wish = wish_after(count, time.monotonic() - begun)
-            for done in range(first, first + count):
-                report(done + 1)
-    halt, played = threading.Event(), [0] * workers
+            records.append(some(first, count))
+            report(first + count)
+        return records
+    halt = threading.Event()
 
-    def work(worker: int) -> None:
-        wish = 1
+    def work(first: int, count: int) -> Record:
         with cancelled_by(halt):
-            while not halt.is_set():
-                first, count = counter.take(wish)
-                if count == 0:
-                    return
-                begun = time.monotonic()
-                records[first] = some(first, count)
-                played[worker] += count
-                wish = wish_after(count, time.monotonic() - begun)
+            return some(first, count)
 
     with ThreadPoolExecutor(workers) as pool:
+        playing = {pool.submit(work, *part): part[1] for part in parts}
         try:
-            working = {pool.submit(work, worker) for worker in range(workers)}
-            while working:
-                finished, working = wait(working, timeout=REPORT_EVERY, return_when=FIRST_EXCEPTION)
+            left, done = set(playing), 0
+            while left:  # a wait without end cannot be interrupted on every system
+                finished, left = wait(left, timeout=REPORT_EVERY, return_when=FIRST_EXCEPTION)
                 for future in finished:
                     future.result()
-                report(sum(played))
+                done += sum(playing[future] for future in finished)
+                report(done)
         finally:
             halt.set()
-    return [records[first] for first in sorted(records)]
+            pool.shutdown(cancel_futures=True)
+    return [future.result() for future in playing]
 
 
 # Progress -------------------------------------------------------------------------------------------------------------
-# The progress of simulated runs: a bar on standard error, or calls of a function of the user's own.
 
 Progress = Callable[[int, int], None]
 
@@ -163,7 +128,6 @@ class Reporter:
 
 
 # Results --------------------------------------------------------------------------------------------------------------
-# What `simulate` gives back: one row per (run, epsilon), in columns.
 
 
 class Row(NamedTuple):
@@ -180,6 +144,7 @@ class Row(NamedTuple):
     gap: float
 
 
+@dataclass(eq=False, repr=False)
 class Results:
     """Hold simulated runs in columns, each a numpy array with one entry per (run, epsilon), runs in order.
 
@@ -198,36 +163,26 @@ class Results:
         along: The same runs cut earlier, by budget, where `simulate` was asked for them.
     """
 
-    COLUMNS = Row._fields
+    COLUMNS: ClassVar[tuple[str, ...]] = Row._fields
 
-    def __init__(
-        self,
-        *,
-        run: IntArray,
-        epsilon: FloatArray,
-        tau: IntArray,
-        reason: IntArray,
-        correct: BoolArray,
-        regret: FloatArray,
-        eliminated: IntArray,
-        gap: FloatArray,
-        path: IntArray,
-        settings: dict[str, Any],
-    ) -> None:
-        self.run, self.epsilon, self.tau = run, epsilon, tau
-        self.censored: BoolArray = reason == 0
-        self.correct, self.regret = correct, regret
-        self.reason = np.array(STOP_REASONS)[reason]
-        self.eliminated, self.gap, self.path = eliminated, gap, path
-        self.settings = settings
-        self.along: dict[int, Results] = {}
+    run: IntArray
+    epsilon: FloatArray
+    tau: IntArray
+    censored: BoolArray
+    correct: BoolArray
+    regret: FloatArray
+    reason: Any
+    eliminated: IntArray
+    gap: FloatArray
+    path: IntArray
+    settings: dict[str, Any]
+    along: dict[int, Results] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.tau)
 
     def __iter__(self) -> Iterator[Row]:
-        for values in zip(*(getattr(self, name).tolist() for name in self.COLUMNS)):
-            yield Row(*values)
+        return (Row(*values) for values in zip(*self.to_dict().values()))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns as plain lists."""
@@ -290,7 +245,6 @@ def drive(learner: Learner, instance: Instance, rng: np.random.Generator, budget
 
 
 # Simulate -------------------------------------------------------------------------------------------------------------
-# simulate: many runs of a learner on an instance, compiled, over threads, the same for any number of workers.
 
 
 def simulate(
@@ -321,8 +275,8 @@ def simulate(
         budget: Episodes after which a run is cut; such rows are marked censored.
         along: Smaller budgets at which to look at the same runs: `results.along` has the results by budget, with the
             regret of what is recommended then and its proven gap. Each is played from the start.
-        progress: True for a progress bar on standard error, or a function of (runs done, runs), called for every run
-            with one worker (short runs are played, and counted, some at a time), about five times a second with more.
+        progress: True for a progress bar on standard error, or a function of (runs done, runs), called some times with
+            one worker, about five times a second with more.
         first_run: Index of the first run, so that an experiment can be played in pieces.
 
     Returns:
@@ -473,24 +427,22 @@ def _some_runs(
 def _results(
     records: list[RunRecord], learner: Learner, instance: Instance, grid: FloatArray, how: dict[str, Any]
 ) -> Results:
-    runs, size = how["runs"], len(grid)
-    record = joined(records)
-    path = record.path
-    epsilon = np.tile(grid, runs)
+    record, epsilon = joined(records), np.tile(grid, how["runs"])
     seen: dict[bytes, tuple[float, float]] = {}
-    for row in path:
+    for row in record.path:
         if row.tobytes() not in seen:
             seen[row.tobytes()] = instance.regret_of(row), instance.tolerance_of(row)
-    regret, tolerance = np.array([seen[row.tobytes()] for row in path]).T
+    regret, tolerance = np.array([seen[row.tobytes()] for row in record.path]).T
     return Results(
-        run=np.repeat(np.arange(how["first_run"], how["first_run"] + runs), size),
+        run=np.repeat(np.arange(how["first_run"], how["first_run"] + how["runs"]), len(grid)),
         epsilon=epsilon,
         tau=record.tau,
-        reason=record.reason,
+        censored=record.reason == BUDGET,
         correct=regret <= epsilon + tolerance,
         regret=regret,
+        reason=np.array(STOP_REASONS)[record.reason],
         eliminated=record.eliminated,
         gap=record.gap,
-        path=path,
+        path=record.path,
         settings={"learner": learner.settings(), "instance": instance.id, "version": __version__, **how},
     )

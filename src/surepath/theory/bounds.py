@@ -36,21 +36,15 @@ class LowerBound:
         value: Episodes needed in expectation: the minimum flow over `local`.
         flow: A flow of that value, float [N].
         cut: Arcs of the cut that proves it, int [K]: their local bounds sum to `value`.
-        largest_stage: Largest sum of `local` over a stage; never above `value`.
-        total: Sum of `local` over all arcs; never below `value`.
     """
 
     local: FloatArray
     value: float
     flow: FloatArray
     cut: IntArray
-    largest_stage: float
-    total: float
 
 
-def lower_bound(
-    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
-) -> LowerBound:
+def lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None) -> LowerBound:
     """Compute the bound of Theorem 1: an (epsilon, delta)-PAC algorithm plays at least `value` episodes, on average.
 
     Each arc e of stage h must be visited
@@ -67,9 +61,6 @@ def lower_bound(
         epsilon: How far from the best an answer may be.
         delta: Allowed probability of a wrong answer.
         sigma: Replaces the instance's own factors.
-        sharp: Take the constants of the three lemmas behind the theorem, which are larger:
-            2 sigma_e^2 log(1 / (3 delta)) / (gap_e + epsilon)^2 off Z^epsilon; with Delta_min of h in the place of
-            gap_e for the only arc of Z^epsilon in its stage; the theorem's own for several arcs of Z^epsilon.
 
     Example:
         >>> from surepath import Gaussian
@@ -78,30 +69,20 @@ def lower_bound(
         0.8047
     """
     at = checked_case(instance, epsilon, delta, sigma)
-    return demanded(at.mdp, local_bounds(at, sharp=sharp))
+    return demanded(at.mdp, local_bounds(at))
 
 
 def demanded(mdp: MDP, local: FloatArray) -> LowerBound:
     """Return what visits of the arcs add up to: the minimum flow over them, with its cut."""
-    stages = np.add.reduceat(local, mdp.stage_arc[:-1])
     best = _minimum_flow(mdp, local)
-    return LowerBound(local, float(best.value), best.flow, best.cut, float(stages.max()), float(stages.sum()))
+    return LowerBound(local, float(best.value), best.flow, best.cut)
 
 
-def local_bounds(at: Case, *, sharp: bool = False, factor: float = 3.0) -> FloatArray:
-    """Compute the visits each arc needs, eq. (local-lb), float [N]; sharp: log(1 / (factor delta)) as in the lemmas."""
-    gap = at.gaps.deterministic_return
-    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
-    least = at.gaps.stage_minimum(at.epsilon)[stage]
-    variance = at.sigma**2
-    basic = divide(variance * log_confidence(at.delta, 4) / 4, np.maximum(np.maximum(gap, least), at.epsilon))
-    if not sharp:
-        return basic
-    near = at.gaps.near_optimal(at.epsilon)
-    numerator = 2 * variance * log_confidence(at.delta, factor)
-    alone = near & (least > 0)
-    keen = divide(numerator, np.where(alone, least, gap) + at.epsilon)
-    return np.where(near & ~alone, basic, keen)
+def local_bounds(at: Case) -> FloatArray:
+    """Compute the visits each arc needs, eq. (local-lb), float [N]."""
+    least = np.repeat(at.gaps.stage_minimum(at.epsilon), np.diff(at.mdp.stage_arc))
+    gap = np.maximum(np.maximum(at.gaps.deterministic_return, least), at.epsilon)
+    return divide(at.sigma**2 * log_confidence(at.delta) / 4, gap)
 
 
 def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
@@ -114,20 +95,13 @@ def _minimum_flow(mdp: MDP, local: FloatArray) -> Flow:
     return Flow(np.inf, flow, carried.cut, carried.in_cut)
 
 
-def tree_lower_bound(
-    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None, sharp: bool = False
-) -> float:
+def tree_lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None) -> float:
     """Compute the lower bound for trees: a maximum over stages in the place of the flow.
 
     The maximum over stages h of the sum over arcs of sigma^2 (H - h + 1) log(1 / (4 delta)) / (4 max(...)^2).
 
     The gaps are those of Theorem 1. The argument shifts all rewards below an arc at once, so an arc's sigma here is the
     least of its own and of those below it; a known reward below it makes its term 0 (true, if weak).
-
-    With `sharp` it takes the constants of the lemma behind it, which are larger: 2 sigma^2 (H - h + 1)
-    log(1 / (2.4 delta)) / (gap + epsilon)^2 off Z^epsilon, with Delta_min of h in the place of the gap for the only arc
-    of Z^epsilon in its stage, the theorem's own for several arcs of Z^epsilon. (For the only arc the lemma states
-    log(1 / (4 delta)); its proof gives 2.4.)
 
     Raises:
         ProblemError: The MDP is not a tree.
@@ -142,7 +116,7 @@ def tree_lower_bound(
         least = np.minimum.reduceat(below[mdp.first[low] : mdp.first[high]], starts)
         arcs = slice(mdp.stage_arc[h], mdp.stage_arc[h + 1])
         below[arcs] = np.minimum(below[arcs], least[mdp.target[arcs] - low])
-    local = local_bounds(Case(at.instance, at.gaps, at.epsilon, at.delta, below), sharp=sharp, factor=2.4)
+    local = local_bounds(Case(at.instance, at.gaps, at.epsilon, at.delta, below))
     stages = np.add.reduceat(local, mdp.stage_arc[:-1])
     return float((stages * np.arange(mdp.horizon, 0, -1)).max())
 
@@ -154,8 +128,7 @@ def tree_lower_bound(
 # simplification needs large sigma H / gap, and outside that range a logarithm of it would turn negative: it is then
 # replaced by 0, with which the inequality holds for every sigma.
 
-COVERAGE_RULES = ("max-coverage", "static-max-coverage")
-SAMPLINGS = (*COVERAGE_RULES, "max-diameter")
+SAMPLINGS = ("static-max-coverage", "max-coverage", "max-diameter")
 
 
 @dataclass(frozen=True, eq=False)
@@ -507,7 +480,7 @@ def worst_case_lower_bound(
     if check_epsilon(epsilon) == 0:
         raise SettingError("this bound needs epsilon above 0")
     size = states * actions * (horizon - depth) / 8
-    return float(divide(one_sigma(sigma) ** 2 * log_confidence(check_delta(delta), 4) * size, epsilon))
+    return float(divide(one_sigma(sigma) ** 2 * log_confidence(check_delta(delta)) * size, epsilon))
 
 
 def design_episodes(mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike = 1.0) -> int:

@@ -160,9 +160,7 @@ class Case:
         return np.maximum(self.gaps.deterministic_return, max(self.gaps.minimum, self.epsilon))
 
 
-def checked_case(
-    instance: Instance, epsilon: float, delta: float, sigma: ArrayLike | None = None, *, known: Gaps | None = None
-) -> Case:
+def checked_case(instance: Instance, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> Case:
     """Check an instance and the accuracy asked of it.
 
     A given sigma replaces the instance's own factors, except on arcs with known reward.
@@ -171,13 +169,12 @@ def checked_case(
         raise SettingError(f"a bound needs an Instance, with its true means, not {type(instance).__name__}")
     factors = check_sigma(instance.sigma if sigma is None else sigma, instance.mdp.n_arcs)
     factors[instance.mdp.is_known] = 0.0
-    found = gaps(instance) if known is None else known
-    return Case(instance, found, check_epsilon(epsilon), check_delta(delta), factors)
+    return Case(instance, gaps(instance), check_epsilon(epsilon), check_delta(delta), factors)
 
 
-def log_confidence(delta: float, factor: float) -> float:
-    """Compute log(1 / (factor delta)), or 0 where that is negative: a lower bound is never below 0."""
-    return max(0.0, -log(factor * delta))
+def log_confidence(delta: float) -> float:
+    """Compute log(1 / (4 delta)), or 0 where that is negative: a lower bound is never below 0."""
+    return max(0.0, -log(4 * delta))
 
 
 def confidence(delta: float) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from surepath.errors import SettingError
 from surepath.model.worlds import CALLABLE, GAUSSIAN, Instance
 from surepath.theory.bounds import (
+    SAMPLINGS,
     LowerBound,
     divergence_lower_bound,
     lower_bound,
@@ -26,16 +27,7 @@ from surepath.theory.gaps import Case, checked_case, confidence, is_tree
 TIMED_ARCS = 5_000  # up to this many arcs T* and divergences are computed unasked
 TIME = "T* kl(delta, 1 - delta)"
 UNASKED = f"not computed above {TIMED_ARCS:,} options unless asked for"
-# Lower bounds whose proofs suppose Gaussian noise; the one by divergence does not.
-GAUSSIAN_ONLY = (
-    "Theorem 1",
-    "Theorem 1, sharper constants",
-    "  its busiest step alone",
-    "tree theorem",
-    "tree theorem, sharper constants",
-    TIME,
-)
-_CONDITIONS = "EPRL with preset theory (paper widths, any noise with these sigmas)"
+GAUSSIAN_ONLY = ("Theorem 1", "tree theorem", TIME)  # lower bounds whose proofs suppose Gaussian noise
 
 
 @dataclass(frozen=True)
@@ -80,31 +72,16 @@ def summarize(
     """
     at = checked_case(instance, epsilon, delta, sigma)
     basic = lower_bound(instance, epsilon, delta, sigma=at.sigma)
-    sharp = lower_bound(instance, epsilon, delta, sigma=at.sigma, sharp=True)
+    timed = time or (time is None and at.mdp.n_arcs <= TIMED_ARCS)
+    limit = characteristic_time(instance, sigma=at.sigma) if timed else None
     rows = [
         Row("Theorem 1", "lower", basic.value, "no (epsilon, delta)-PAC learner needs fewer trials on average"),
-        Row("Theorem 1, sharper constants", "lower", sharp.value, "the same, from the three lemmas behind it"),
         _by_divergence(at, time),
-        Row("  its busiest step alone", "lower", basic.largest_stage, "never above Theorem 1; needs no flow"),
-        Row(
-            "  its sum over all options",
-            "measure",
-            basic.total,
-            "never below Theorem 1: trials if no two options shared one",
-        ),
+        _limit(at, limit),
+        _tree_lower(at),
+        _worst_lower(at),
+        *_upper(at),
     ]
-    limit = None
-    if time or (time is None and at.mdp.n_arcs <= TIMED_ARCS):
-        limit = characteristic_time(instance, sigma=at.sigma)
-        note = f"to find the very best plan: T* = {limit.value:.4g} (certified to {100 * limit.gap:.2g} %)"
-        if not limit.unique:
-            note = "to find the very best plan: infinite, several plans are best"
-        if at.epsilon > 0:
-            note += "; no lower bound for an epsilon above 0"
-        rows.append(Row(TIME, "measure" if at.epsilon > 0 else "lower", times_confidence(limit, delta), note))
-    else:
-        rows.append(Row(TIME, "measure", None, UNASKED))
-    rows += [*_tree_lower(at), _worst_lower(at), *_upper(at)]
     gaussian = bool((instance.law.kind[~at.mdp.is_known] == GAUSSIAN).all())
     if not gaussian:
         rows = [_supposed(row) for row in rows]
@@ -113,20 +90,9 @@ def summarize(
 
 def _supposed(row: Row) -> Row:
     """Say in the reading of a Gaussian lower bound that it supposes Gaussian noise, where the rewards have another."""
-    if row.kind == "upper" or row.value is None or row.name not in GAUSSIAN_ONLY:
+    if row.value is None or row.name not in GAUSSIAN_ONLY:
         return row
     return replace(row, reading=f"if the noise were Gaussian with this sigma: {row.reading}")
-
-
-def times_confidence(limit: CharacteristicTime, delta: float) -> float:
-    """Compute T* kl(delta, 1 - delta), where infinite times nothing is nothing."""
-    return limit.bound(delta) if confidence(delta) > 0 else 0.0
-
-
-def size_of(at: Case) -> tuple[int, int, int]:
-    """Return S, A, H: distinct states, most actions of a state, stages."""
-    mdp = at.mdp
-    return len(np.unique(mdp.node_state)), int(np.diff(mdp.first).max()), mdp.horizon
 
 
 def _by_divergence(at: Case, time: bool | None) -> Row:
@@ -140,38 +106,48 @@ def _by_divergence(at: Case, time: bool | None) -> Row:
     return Row(name, "lower", value, "the same with the options' own laws: Gaussian, 0 or 1, or anything in the range")
 
 
-def _tree_lower(at: Case) -> list[Row]:
+def _limit(at: Case, limit: CharacteristicTime | None) -> Row:
+    if limit is None:
+        return Row(TIME, "measure", None, UNASKED)
+    note = f"to find the very best plan: T* = {limit.value:.4g} (certified to {100 * limit.gap:.2g} %)"
+    if not limit.unique:
+        note = "to find the very best plan: infinite, several plans are best"
+    if at.epsilon > 0:
+        note += "; no lower bound for an epsilon above 0"
+    value = limit.bound(at.delta) if confidence(at.delta) > 0 else 0.0  # infinite times nothing is nothing
+    return Row(TIME, "measure" if at.epsilon > 0 else "lower", value, note)
+
+
+def _tree_lower(at: Case) -> Row:
     name = "tree theorem"
     if not is_tree(at.mdp):
-        return [Row(name, "lower", None, "holds for trees; here some state can be reached in two ways")]
-    value, sharp = (tree_lower_bound(at.instance, at.epsilon, at.delta, sigma=at.sigma, sharp=s) for s in (False, True))
-    return [
-        Row(name, "lower", value, "Theorem 1 times up to H: in a tree, options of a step share nothing below"),
-        Row("tree theorem, sharper constants", "lower", sharp, "the same, from the lemma behind it"),
-    ]
+        return Row(name, "lower", None, "holds for trees; here some state can be reached in two ways")
+    value = tree_lower_bound(at.instance, at.epsilon, at.delta, sigma=at.sigma)
+    return Row(name, "lower", value, "Theorem 1 times up to H: in a tree, options of a step share nothing below")
+
+
+def _size_of(at: Case) -> tuple[int, int, int]:
+    """Return S, A, H: distinct states, most actions of a state, stages."""
+    mdp = at.mdp
+    return len(np.unique(mdp.node_state)), int(np.diff(mdp.first).max()), mdp.horizon
 
 
 def _worst_lower(at: Case) -> Row:
     name = "worst case of this size"
     try:
-        value = worst_case_lower_bound(*size_of(at), at.epsilon, at.delta, sigma=at.largest_sigma)
+        value = worst_case_lower_bound(*_size_of(at), at.epsilon, at.delta, sigma=at.largest_sigma)
     except SettingError as error:
         return Row(name, "measure", None, str(error))
-    return Row(
-        name,
-        "measure",
-        value,
-        "a lower bound on the hardest problem with as many states, options a state and steps, not on this one",
-    )
+    words = "a lower bound on the hardest problem with as many states, options a state and steps, not on this one"
+    return Row(name, "measure", value, words)
 
 
 def _upper(at: Case) -> list[Row]:
     rows = []
-    for rule in ("static-max-coverage", "max-coverage", "max-diameter"):
+    conditions = "EPRL with preset theory (any noise with these sigmas) stops before, with probability 1 - delta"
+    for rule in SAMPLINGS:
         value = upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma).value
-        reading = f"{_CONDITIONS} stops before, with probability 1 - delta"
-        if rule == "max-diameter":
-            reading += "; epsilon above 0"
+        reading = conditions + ("; epsilon above 0" if rule == "max-diameter" else "")
         if is_tree(at.mdp):
             other = tree_upper_bound(at.instance, at.epsilon, at.delta, sampling=rule, sigma=at.sigma)
             names = ("the theorem for trees", "the theorem for all graphs")
@@ -181,7 +157,7 @@ def _upper(at: Case) -> list[Row]:
         rows.append(Row(f"EPRL {rule}", "upper", value, reading))
     for rule in ("max-coverage", "max-diameter"):
         value = worst_case_upper_bound(
-            *size_of(at), at.epsilon, at.delta, sampling=rule, sigma=at.largest_sigma, arcs=at.mdp.n_arcs
+            *_size_of(at), at.epsilon, at.delta, sampling=rule, sigma=at.largest_sigma, arcs=at.mdp.n_arcs
         )
         reading = "the same on any problem with as many steps and options, whatever the means; epsilon above 0"
         rows.append(Row(f"EPRL {rule}, worst case", "upper", value, reading))

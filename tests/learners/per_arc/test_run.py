@@ -10,41 +10,10 @@ import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Bernoulli, Gaussian, Instance, Uniform, WholePlan, families, simulate, theory
 from surepath.kernels.sweeps import reality_of
-from surepath.learners.base import Learner, build
-from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.base import Learner
 from surepath.simulation.simulate import drive
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths
-
-# The part of a run that is compiled for the rules of Algorithm 1 plays like the whole of it ---------------------------
-
-GRAPH = MDP.from_arrays(np.random.default_rng(1).integers(2, size=(3, 2, 2)))
-MEANS = np.random.default_rng(2).uniform(0.05, 0.95, GRAPH.n_arcs)
-LEAN: list[dict[str, Any]] = [
-    {},
-    {"elimination": "none"},
-    {"sampling": "coverage", "schedule": "end-of-period"},
-    {"widths": "mixture", "schedule": "every-sa", "recommendation": "cautious"},
-]
-
-
-def learner(spec: dict[str, Any]) -> RuleLearner:
-    found = build({"name": "EPRL", "epsilon": 1.0, "delta": 0.1, "sigma": 0.5, **spec}, GRAPH)
-    assert isinstance(found, RuleLearner)
-    return found
-
-
-@pytest.mark.parametrize("spec", LEAN)
-def test_lean_rules_play_the_same_in_both_parts(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    eprl, instance = learner(spec), Instance(GRAPH, Gaussian(MEANS, 0.5))
-    assert eprl._full() is None
-    lean = simulate(eprl, instance, runs=5, seed=0, epsilons=[1.0, 2.0], workers=1, budget=3000)
-    monkeypatch.setattr(RuleLearner, "_full", lambda self, betas=False: 1)
-    full = simulate(eprl, instance, runs=5, seed=0, epsilons=[1.0, 2.0], workers=1, budget=3000)
-    assert lean.to_dict() == full.to_dict()
-    assert np.array_equal(lean.path, full.path)
-    assert len(set(lean.tau.tolist())) > 1 or spec.get("elimination") == "none"
-
 
 # The short way: many episodes between two looks decide the same as single steps, which never take it ------------------
 
@@ -54,9 +23,9 @@ SPRINTERS: list[tuple[Any, dict[str, Any]]] = [
     (EPRL, {**WIDE, "elimination": "return"}),
     (EPRL, {**WIDE, "elimination": "value"}),
     (EPRL, {**WIDE, "elimination": "both", "schedule": "every-sa"}),
-    (EPRL, {**WIDE, "elimination": "return", "schedule": "every-sa", "widths": "mixture"}),
+    (EPRL, {**WIDE, "elimination": "return", "schedule": "every-sa"}),
     (EPRL, {**WIDE, "preset": "experiment"}),
-    (BPIUCRL, {"widths": "mixture"}),
+    (BPIUCRL, {}),
     (BPIUCRL, {"elimination": "value"}),
     (Uniform, {"seed": 3}),
     (BPIUCRL, {"preset": "experiment"}),
@@ -124,7 +93,7 @@ def test_learners_relate_as_the_paper_says() -> None:
 # The contract of EPRL, BPI-UCRL and WholePlan where it says more than that of every learner ------------------
 
 RULED: list[tuple[Any, dict[str, Any]]] = [
-    (EPRL, {"sampling": sampling, "elimination": elimination, "schedule": schedule, "widths": "mixture"})
+    (EPRL, {"sampling": sampling, "elimination": elimination, "schedule": schedule})
     for sampling, schedule in (
         ("max-coverage", "every-episode"),
         ("static-max-coverage", "end-of-period"),
@@ -135,8 +104,7 @@ RULED: list[tuple[Any, dict[str, Any]]] = [
 ]
 RULED += [(EPRL, {"preset": "experiment"}), (EPRL, {"preset": "experiment", "sampling": "max-diameter"})]
 RULED += [(BPIUCRL, {}), (BPIUCRL, {"elimination": "value"}), (BPIUCRL, {"preset": "experiment"})]
-RULED += [(EPRL, {"recommendation": "cautious", "sampling": "max-diameter"})]
-RULED += [(WholePlan, {}), (WholePlan, {"widths": "mixture"})]
+RULED += [(WholePlan, {})]
 CONTRACT_NAMES = ["-".join([cls.name, *map(str, options.values())]) for cls, options in RULED]
 each = pytest.mark.parametrize(("cls", "options"), RULED, ids=CONTRACT_NAMES)
 

@@ -9,7 +9,7 @@ import pytest
 
 from surepath import BPIUCRL, EPRL, MDP
 from surepath.learners.per_arc.learner import RuleLearner
-from tests.learners.worlds import experiment_choices, random_mdp, reward_table, text_choices, theory_choices
+from tests.learners.worlds import experiment_choices, random_mdp, reward_table, theory_choices
 from tests.naive.learner import Choices, NaiveLearner
 
 EPISODES = 24
@@ -71,8 +71,6 @@ def test_eprl_follows_the_paper(sampling: str, elimination: str) -> None:
             "sampling": sampling,
             "elimination": elimination,
             "schedule": str(rng.choice(["every-episode", "every-episode", "paper", "end-of-period", "every-sa"])),
-            "recommendation": str(rng.choice(["optimistic", "optimistic", "cautious"])),
-            "widths": str(rng.choice(["paper", "mixture"])),
         }
         learner = EPRL(mdp, epsilon, delta, sigma, **settings)  # type: ignore[arg-type]
         twin = NaiveLearner(mdp, theory_choices(settings, times(mdp)), epsilon, delta, learner.sigma)
@@ -98,8 +96,6 @@ def test_the_return_rule_looks_again_after_the_value_rule_removed_an_arc(samplin
         "sampling": sampling,
         "elimination": "both",
         "schedule": schedule,
-        "recommendation": "optimistic",
-        "widths": "paper",
     }
     learner = EPRL(mdp, 0.0, 0.1, sigma, **settings)  # type: ignore[arg-type]
     twin = NaiveLearner(mdp, theory_choices(settings, times(mdp)), 0.0, 0.1, learner.sigma)
@@ -119,8 +115,6 @@ def test_eprl_follows_the_paper_in_long_runs(sampling: str, elimination: str) ->
             "sampling": sampling,
             "elimination": elimination,
             "schedule": str(rng.choice(["every-episode", "every-sa"])),
-            "recommendation": "optimistic",
-            "widths": "paper",
         }
         sigma = rng.choice([0.01, 0.05, 0.2], size=mdp.n_arcs)
         learner = EPRL(mdp, 0.0, delta, sigma, **settings)  # type: ignore[arg-type]
@@ -152,8 +146,7 @@ def test_bpi_ucrl_follows_the_paper(elimination: str) -> None:
     stopped = 0
     for seed in range(200):
         rng, mdp, epsilon, delta, sigma = problem(seed)
-        widths = str(rng.choice(["paper", "mixture"]))
-        learner = BPIUCRL(mdp, epsilon, delta, sigma, elimination=elimination, widths=widths)
+        learner = BPIUCRL(mdp, epsilon, delta, sigma, elimination=elimination)
         chosen = Choices(
             sampling="optimistic",
             by_return=False,
@@ -161,7 +154,6 @@ def test_bpi_ucrl_follows_the_paper(elimination: str) -> None:
             stopping="optimal-gap",
             single=False,
             recommendation="cautious",
-            widths=widths,
         )
         twin = NaiveLearner(mdp, chosen, epsilon, delta, learner.sigma)
         walk_together(learner, twin, reward_table(rng, mdp, EPISODES))
@@ -175,20 +167,3 @@ def test_bpi_ucrl_follows_the_authors_code() -> None:
         learner = BPIUCRL(mdp, epsilon, delta, sigma, preset="experiment")
         twin = NaiveLearner(mdp, experiment_choices("optimistic", times(mdp)), epsilon, delta, learner.sigma)
         walk_together(learner, twin, reward_table(rng, mdp, EPISODES))
-
-
-@pytest.mark.parametrize("sampling", ["max-coverage", "static-max-coverage", "max-diameter", "optimistic"])
-def test_the_papers_experiments_as_written(sampling: str) -> None:
-    eliminated = stopped = 0
-    for seed in range(150):
-        rng, mdp, epsilon, delta, sigma = problem(seed)
-        if sampling == "optimistic":
-            learner: RuleLearner = BPIUCRL(mdp, epsilon, delta, sigma, preset="text")
-        else:
-            learner = EPRL(mdp, epsilon, delta, sigma, sampling=sampling, preset="text")
-        twin = NaiveLearner(mdp, text_choices(sampling, times(mdp)), epsilon, delta, learner.sigma)
-        walk_together(learner, twin, reward_table(rng, mdp, EPISODES))
-        eliminated += int((~learner.active).any())
-        stopped += int(learner.stopped)
-    assert eliminated > 20
-    assert 20 < stopped < 150

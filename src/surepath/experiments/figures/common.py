@@ -22,9 +22,9 @@ OF_THE_PAPER = (EPRL_COVERAGE, EPRL_DIAMETER, BPI)
 LABELS = (*OF_THE_PAPER, CHALLENGER)
 DELTA = 0.1
 
-# Sigma of the instances under each preset: theory, Algorithm 1 with its proven widths; text, the experiments as the
-# paper describes them; experiment, what the authors' code ran. Only the first has a guarantee.
-PRESET_SIGMA = {"theory": 1.0, "text": 1.0, "experiment": 0.5}
+# Sigma of the instances under each preset: theory, Algorithm 1 with its proven widths; experiment, what the authors'
+# code ran. Only the first has a guarantee.
+PRESET_SIGMA = {"theory": 1.0, "experiment": 0.5}
 
 Frames = dict[str, "polars.DataFrame"]
 
@@ -52,7 +52,7 @@ class Options:
 
     Attributes:
         folder: Where the rows of its experiments are kept; a second call plays only the missing runs.
-        preset: "theory", "text" or "experiment".
+        preset: "theory" or "experiment".
         runs: Runs per cell; None for the figure's own number.
         workers: Threads.
         seed: Main seed.

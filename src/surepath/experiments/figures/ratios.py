@@ -23,12 +23,10 @@ READING = (
 )
 # The authors' grid: 28 values, in units of Delta_min.
 EPSILON_GRID = tuple(sorted([10.0, 5.0, 2.5, *(round(0.05 + 0.1 * i, 2) for i in range(25))]))
-# The text says "25 values in a grid" between these ends and no more; here they are even in logarithm.
-TEXT_GRID = tuple(round(0.05 * 200 ** (i / 24), 4) for i in range(25))
 LARGE_EPSILON = 2.45  # "large epsilon": from here on
 # With the widths of Algorithm 1 BPI-UCRL needs some 100 million episodes at the smallest epsilons; 5 million settle all
 # but the two or three smallest.
-RATIO_BUDGETS = {"theory": 5_000_000, "text": 100_000_000, "experiment": 100_000_000}
+RATIO_BUDGETS = {"theory": 5_000_000, "experiment": 100_000_000}
 
 
 def make(options: Options) -> Found:
@@ -36,7 +34,7 @@ def make(options: Options) -> Found:
     values = {
         "runs": options.runs or 10,
         "deltas": [common.DELTA],
-        "epsilons_per_gap": list(TEXT_GRID if options.preset == "text" else EPSILON_GRID),
+        "epsilons_per_gap": list(EPSILON_GRID),
         "budget": RATIO_BUDGETS[options.preset],
         "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": common.PRESET_SIGMA[options.preset]}],
         "learners": common.learners(options.preset),

@@ -37,7 +37,6 @@ REPORT = "report.html"
 EXPERIMENTS = "experiments"
 _ABOUT = {
     "theory": "Algorithm 1 of the paper: Gaussian noise with sigma 1, widths that carry the guarantee",
-    "text": "the experiments as the paper describes them: sigma 1, smaller widths without a guarantee",
     "experiment": "the authors' code's settings: sigma 0.5, smaller widths without a guarantee",
 }
 

@@ -25,7 +25,7 @@ from surepath.learners.widths import UNIT, base_width, origin_of
 #            both sides. Bounds are relative to it: each path has one arc of each stage, so all values shift alike.
 #
 # A reference moves only when a new arc would be further from it than from 0; then the bounds of its stage are written
-# again. The widths called `empirical` are made for rewards near 0 and keep the reference 0.
+# again. The widths of the authors' code are made for rewards near 0 and keep the reference 0.
 
 
 @hot_kernel
@@ -34,7 +34,7 @@ def arc_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
     if n < len(state.table):
         base = state.table[np.uint64(n)]
     else:
-        base = base_width(rules.widths, float(n), rules.arcs, rules.delta, rules.prior)
+        base = base_width(rules.authors, float(n), rules.arcs, rules.delta, 0.0)
     return float(min(state.arc[at.SIGMA, e] * base, rules.cap))
 
 

@@ -408,18 +408,16 @@ def is_due(rules: Rules, state: State) -> bool:
 
 
 @folded_kernel
-def mark(graph: Layers, rules: Rules, state: State, full: int | None) -> bool:
+def mark(graph: Layers, rules: Rules, state: State) -> bool:
     """Apply the value rule to the statistics before this episode; return whether it marks anything."""
     marked = False
-    if full is not None and rules.by_value == 1 and not is_clear(state.stage, state.real):
+    if rules.by_value == 1 and not is_clear(state.stage, state.real):
         marked = mark_by_value(graph, state)
     return marked
 
 
 @folded_kernel
-def eliminate(
-    graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_, full: int | None
-) -> None:
+def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_, judging: bool | np.bool_) -> None:
     """Eliminate what is marked, and what the return rule rules out; both judge the active policies of before.
 
     Without `judging`, for a rule written in Python, the marked arcs alone are taken out, at once.
@@ -429,12 +427,12 @@ def eliminate(
     removed = 0
     for by_return in range(2):
         if by_return == 0:
-            if full is not None and marked:
+            if marked:
                 removed += eliminate_by_value(graph, rules, state)
             if rules.authors == 0:
                 continue  # both rules first, then what follows from them
         elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
-            if full is not None and rules.by_value == 1:
+            if rules.by_value == 1:
                 share_passes(graph, state)
             removed += eliminate_by_return(graph, rules, state)
         if removed > 0:

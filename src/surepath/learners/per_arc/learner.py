@@ -7,8 +7,7 @@ in `_run`.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
@@ -20,11 +19,11 @@ from surepath.learners import runs as tasks
 from surepath.learners.base import Learner
 from surepath.learners.own_rules import OwnRule, view_of
 from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.rules import STATIC_MAX_COVERAGE
-from surepath.learners.per_arc.run import NOT_A_PATH, is_lean, own_run, play
+from surepath.learners.per_arc.rules import STATIC_MAX_COVERAGE, renew_cover
+from surepath.learners.per_arc.run import NEEDS_COVER, NOT_A_PATH, own_run, play
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
 from surepath.learners.runs import BUDGET, GAP, GO_ON, RunRecord, joined, raise_if_cancelled, reordered
-from surepath.learners.widths import ARC_WIDTHS, EMPIRICAL, LARGEST_TABLE, MIXTURE, new_table, table_of
+from surepath.learners.widths import LARGEST_TABLE, new_table, table_of
 from surepath.model.mdp import MDP
 
 # About this much work (arcs times episodes) is done between two tests for cancellation.
@@ -40,12 +39,16 @@ class RuleLearner(Learner):
 
     Attributes:
         rules: The settings as the kernels read them.
+        preset: "theory" or "experiment".
     """
 
+    preset: str
     elimination_rule: OwnRule | None = None
     stopping_rule: OwnRule | None = None
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None) -> None:
+        if sigma is None and self.authors and isinstance(mdp, MDP) and mdp.noise_missing("") is not None:
+            sigma = 0.5
         super().__init__(mdp, epsilon, delta, sigma)
         own = [rule for rule in (self.sampling_rule, self.elimination_rule, self.stopping_rule) if rule is not None]
         self.layers = layers_of(mdp)
@@ -68,6 +71,11 @@ class RuleLearner(Learner):
         self._sums = self._state.arc[at.SUMS]
         self._origin = self._state.arc[at.ORIGIN]
 
+    @property
+    def authors(self) -> bool:
+        """Return whether the habits of the authors' code are on."""
+        return self.preset == "experiment"
+
     @abstractmethod
     def _rules(self) -> Rules:
         """Turn the settings of the learner into numbers that kernels dispatch on."""
@@ -86,21 +94,14 @@ class RuleLearner(Learner):
         mdp = self.mdp
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, self._table)
 
-    def _full(self) -> int | None:
-        """Return 1 if these rules need all of `play`, else None: it is compiled for each of the two by itself."""
-        return None if is_lean(self.rules) else 1
-
-    @property
-    def _player(self) -> Callable[..., float]:
-        if self.rules.sampling == STATIC_MAX_COVERAGE:
-            from surepath.learners.per_arc.run import play_covered
-
-            return partial(play_covered, self.graph)
-        return play
+    def _play(self, state: State, *rest: Any) -> float:
+        """Call `play`, with a new cover as often as static max-coverage asks for one."""
+        while (answer := play(self.layers, self.rules, state, *rest)) == NEEDS_COVER:
+            renew_cover(self.graph, state)
+        return answer
 
     def _serve(self, task: int) -> float:
-        args = (self.layers, self.rules, self._state, NO_REALITY, _IDLE_RNG, task, 0, self._epsilons, self._no_record)
-        return self._player(*args, self._full())
+        return self._play(self._state, NO_REALITY, _IDLE_RNG, task, 0, self._epsilons, self._no_record)
 
     # The contract ----------------------------------------------------------------------------------------------
 
@@ -118,7 +119,7 @@ class RuleLearner(Learner):
 
         The largest upper value over active policies minus the lower value of the recommended path; 0 once the
         learner has stopped because a single path is left. Infinite while that cannot be said yet. With the
-        `empirical` widths it is a figure without a proof.
+        preset `experiment` it is a figure without a proof.
         """
         return self._serve(tasks.ADVISE)
 
@@ -189,7 +190,7 @@ class RuleLearner(Learner):
         generators, size = list(streams), len(epsilons)
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
-        state, player, full = self._new_state(), self._player, self._full()
+        state = self._new_state()
         record = RunRecord.empty(len(generators) * size, self.mdp.horizon)
         step = max(_LEAST, _CHUNK // self.mdp.n_arcs)
         for number, rng in enumerate(generators):
@@ -201,7 +202,7 @@ class RuleLearner(Learner):
             while True:
                 state = state._replace(table=self._table_for(limit))
                 task = tasks.FINISH if limit == budget else tasks.RUN
-                player(self.layers, self.rules, state, reality, rng, task, limit, falling, record, full)
+                self._play(state, reality, rng, task, limit, falling, record)
                 if tally[at.SETTLED] == size:
                     break
                 raise_if_cancelled()
@@ -227,7 +228,7 @@ class RuleLearner(Learner):
             raise_if_cancelled()
             limit = min(budget, limit + min(max(_LEAST, _CHUNK // n), max(1000, limit)))
             state = state._replace(table=one._table_for(limit))
-            args = (self.layers, one.rules, state, reality, rng, limit, one._epsilons, one._no_record, one._full())
+            args = (self.layers, one.rules, state, reality, rng, limit, one._epsilons, one._no_record)
             reason = int(run(*args, view, marks))
         if reason == NOT_A_PATH:
             self.mdp.check_path(state.path[at.PATH])
@@ -239,16 +240,10 @@ class RuleLearner(Learner):
         rng.bit_generator.state = start
         return record
 
-    def _width_settings(self, widths: str, prior: float) -> dict[str, Any]:
-        """Turn the widths into numbers; each arc, or each arc to learn, has delta / arcs."""
-        kind = ARC_WIDTHS.index(widths)
-        return {
-            "widths": kind,
-            "arcs": float(max(1, int((~self.mdp.is_known).sum())) if kind == MIXTURE else self.mdp.n_arcs),
-            "delta": self.delta,
-            "prior": prior,
-            "cap": 1.0 if kind == EMPIRICAL else np.inf,
-        }
+    def _widths(self) -> dict[str, Any]:
+        """Return the numbers that make the widths; each arc has delta / N."""
+        arcs, cap = float(self.mdp.n_arcs), 1.0 if self.authors else np.inf
+        return {"arcs": arcs, "delta": self.delta, "cap": cap, "authors": int(self.authors)}
 
 
 def states_times_actions(mdp: MDP) -> int:

@@ -121,15 +121,15 @@ WIDEST_PATH, HIGHEST_PATH, COVER_STARTED, COVER_ACTIVE, NEXT_OF_COVER = range(5)
 
 
 @folded_kernel
-def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
+def choose(graph: Layers, rules: Rules, state: State) -> None:
     """Write the path to play into the row PATH: the rule says which one is due, shared kernels find it.
 
-    With `full` None the rule is max-coverage or coverage. The episode about to be played is number EPISODES + 1.
+    The episode about to be played is number EPISODES + 1.
     """
     turn, odd = WIDEST_PATH, state.tally[at.EPISODES] % 2 == 0
     if rules.sampling == MAX_COVERAGE:
         turn = COVER_STARTED if odd else WIDEST_PATH
-    elif full is None or rules.sampling == COVERAGE:
+    elif rules.sampling == COVERAGE:
         turn = COVER_ACTIVE
     elif rules.sampling == OPTIMISTIC:
         turn = WIDEST_PATH if rules.authors == 1 and state.tally[at.UNSEEN] > 0 else HIGHEST_PATH
@@ -137,7 +137,7 @@ def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
         turn = NEXT_OF_COVER if state.tally[at.COVER_LEFT] > 0 else COVER_STARTED
     if turn in (COVER_STARTED, COVER_ACTIVE):
         cover(graph, state, np.int64(at.ACTIVE if turn == COVER_ACTIVE else at.STARTED))
-    elif full is not None and turn == NEXT_OF_COVER:
+    elif turn == NEXT_OF_COVER:
         follow_cover(graph, state, np.bool_(False))
     else:
         walk(graph, rules, state, np.int64(BY_UPPER if turn == HIGHEST_PATH else BY_WIDTH))
@@ -148,17 +148,11 @@ def choose(graph: Layers, rules: Rules, state: State, full: int | None) -> None:
 #
 # Line 9 of Algorithm 1, first half: the largest confidence interval of an active policy,
 # max over Pi^t of 2 sum_h b_h^t(s_h, a_h), is at most epsilon (below it, under the `experiment` preset). BPI-UCRL has
-# `optimal_gap`. Recommendation rules:
-#
-# optimistic   line 10 of Algorithm 1: the active policy of largest upper value.
-# cautious     greedy on the lower values over ALL policies; BPI-UCRL, and EPRL as the authors ran it. A path with an
-#              unvisited arc has lower value -infinity: the fewest such arcs first, then the finite part.
-#
-# Ties of a recommendation: lowest arc (least played action under the `experiment` preset).
+# `optimal_gap`. EPRL recommends the active policy of largest upper value (line 10). BPI-UCRL, and EPRL as the authors
+# ran it, are greedy on the lower values over ALL policies; a path with an unvisited arc has lower value -infinity: the
+# fewest such arcs first, then the finite part. Ties: lowest arc (least played action under the `experiment` preset).
 
 DIAMETER, OPTIMAL_GAP = range(2)
-RECOMMENDATION = ("optimistic", "cautious")
-RECOMMEND_OPTIMISTIC, RECOMMEND_CAUTIOUS = range(2)
 
 
 @folded_kernel
@@ -188,7 +182,7 @@ def is_within(rules: Rules, size: float, epsilon: float) -> bool:
 
 
 @folded_kernel
-def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: int | None) -> bool:
+def is_close(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool:
     """Test the stopping rule on bounds as they come out: line 9 of Algorithm 1 after an episode, first half.
 
     False while a passable arc has infinite width: it lies on some active policy's path.
@@ -200,7 +194,7 @@ def is_close(graph: Layers, rules: Rules, state: State, epsilon: float, full: in
         fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
     refresh_values(graph, state, np.int64(fresh), np.int64(weight), np.int64(value))
     size = 2.0 * state.node[at.SPREAD, 0]
-    if full is not None and rules.stopping == OPTIMAL_GAP:
+    if rules.stopping == OPTIMAL_GAP:
         size = optimal_gap(graph, state, epsilon)
     return is_within(rules, size, epsilon)
 
@@ -225,13 +219,12 @@ def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
 
     While all widths hold the best path is active, so its value is at most the first and the recommended one's at
     least the second: the bound is valid at all times at once, rounding included. Where every state has at most one
-    active action, what they make is the best path and the gap is 0; the cautious rule, which considers all policies,
-    then gives way (but for the authors' settings, in which the last action of a state stays and proves nothing).
+    active action, what they make is the best path and the gap is 0 (but for the authors' settings, in which the last
+    action of a state stays and proves nothing).
     """
-    single = rules.stopping == DIAMETER and state.tally[at.CROWDED] == 0
-    optimistic = rules.recommendation == RECOMMEND_OPTIMISTIC or (single and rules.authors == 0)
+    optimistic = rules.stopping == DIAMETER and rules.authors == 0
     walk_counting(graph, rules, state, np.int64(BY_UPPER if optimistic else BY_LOWER), np.int64(at.ADVICE))
-    if optimistic and single:
+    if optimistic and state.tally[at.CROWDED] == 0:
         return 0.0
     best = state.node[at.SCRATCH]
     safe_best(graph, state, state.arc[at.UPPER], best)

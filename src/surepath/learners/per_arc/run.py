@@ -11,15 +11,14 @@ from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.draw import draw, normal
 from surepath.kernels.jit import (
     Whole,
+    bare_kernel,
     folded_kernel,
     fresh_kernel,
     hot_kernel,
     inner_kernel,
-    kernel,
-    pruned_kernel,
     rule_kernel,
 )
-from surepath.kernels.sweeps import Graph, Layers, Reality
+from surepath.kernels.sweeps import Layers, Reality
 from surepath.learners.own_rules import RuleView
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.bounds import (
@@ -47,9 +46,7 @@ from surepath.learners.per_arc.elimination import (
     survey,
 )
 from surepath.learners.per_arc.rules import (
-    COVERAGE,
     DIAMETER,
-    MAX_COVERAGE,
     MAX_DIAMETER,
     OPTIMAL_GAP,
     OPTIMISTIC,
@@ -60,7 +57,6 @@ from surepath.learners.per_arc.rules import (
     is_close,
     is_exact,
     is_within,
-    renew_cover,
 )
 from surepath.learners.per_arc.state import BIG, HALF_BIG, NO_PERIODS, PERIODS_AFTER_DROP, Rules, State
 from surepath.learners.runs import ADVISE, ASK, BUDGET, DROP, GAP, GO_ON, RUN, SET_UP, SINGLE, TELL, TEST, RunRecord
@@ -416,21 +412,8 @@ def sprint(
 # Run ------------------------------------------------------------------------------------------------------------------
 # A whole run compiled (choose, draw, absorb, test, until every epsilon is settled), and its single steps.
 
-_choose = choose
-
-# What `play` answers when static max-coverage must find a cover first; see `run.py`.
+# What `play` answers when static max-coverage must find a cover first: whoever called renews it and calls again.
 NEEDS_COVER = -2.0
-
-
-def is_lean(rules: Rules) -> bool:
-    """Return whether rules are those of Algorithm 1, which need a part of `play` only: `full` is then None.
-
-    They never sprint, eliminate by value or by a rule written in Python, follow a minimum cover, play random paths or
-    stop by the optimal value.
-    """
-    sampling = rules.sampling in (MAX_COVERAGE, COVERAGE)
-    others = rules.by_value == 0 and rules.stopping == DIAMETER and rules.periods != PERIODS_AFTER_DROP
-    return sampling and others
 
 
 @folded_kernel
@@ -462,7 +445,7 @@ def settle(state: State, record: RunRecord, epsilons: int, reason: np.int64, gap
     state.tally[at.SETTLED] += 1
 
 
-@pruned_kernel
+@bare_kernel
 def play(
     graph: Layers,
     rules: Rules,
@@ -473,7 +456,6 @@ def play(
     limit: Whole,
     epsilons: FloatArray,
     record: RunRecord,
-    full: int | None,
 ) -> float:
     """Play a whole run, or one step of one: the one entry point from Python.
 
@@ -482,8 +464,6 @@ def play(
     ADVISE leaves the recommended path in ADVICE and returns the certified gap. RUN sets up if need be and plays until
     every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
     FINISH is RUN with what is not settled at the limit recorded as censored.
-
-    With `full` None, where `is_lean` says so, what is not needed is not compiled.
 
     One kernel for all of them, because each entry point takes seconds to compile and because so the steps
     cannot differ from the run. Every larger kernel is called from one place here: the compiler copies it into each.
@@ -502,26 +482,26 @@ def play(
             return 0.0
         if not over and task != TEST and task != ADVISE:
             due, marked = False, dropping
-            if full is not None and running and may_sprint(rules, state):
+            if running and may_sprint(rules, state):
                 if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]]):
                     continue
                 due = is_due(rules, state)
             elif not dropping:
                 if task != TELL:
-                    if full is not None and rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
+                    if rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
                         return NEEDS_COVER
-                    _choose(graph, rules, state, full)
+                    choose(graph, rules, state)
                 if task == ASK:
                     return 0.0
                 if running:
                     draw_rewards(state, reality, rng)
                 tally[at.EPISODES] += 1
                 due = is_due(rules, state)
-                marked = due and mark(graph, rules, state, full)  # with the quantities of the previous episode
+                marked = due and mark(graph, rules, state)  # with the quantities of the previous episode
                 take_in(graph, rules, state)
             if due or dropping:  # line 7 of Algorithm 1
-                eliminate(graph, rules, state, np.bool_(marked), np.bool_(not dropping), full)
-            if full is not None and rules.sampling == STATIC_MAX_COVERAGE and not dropping:
+                eliminate(graph, rules, state, np.bool_(marked), np.bool_(not dropping))
+            if rules.sampling == STATIC_MAX_COVERAGE and not dropping:
                 spend_cover(graph, state)
             if tally[at.LOW] == 0 and (dropping or rules.periods != PERIODS_AFTER_DROP):
                 roll_period(tally, state.number[at.VISITS], state.flag)
@@ -531,7 +511,7 @@ def play(
         while tally[at.SETTLED] < len(epsilons):  # line 9: GAP, SINGLE (one action at most in every state) or GO_ON
             epsilon, reason = epsilons[tally[at.SETTLED]], BUDGET if over else GO_ON
             asked = over or task == ADVISE
-            close = not asked and is_close(graph, rules, state, epsilon, full)
+            close = not asked and is_close(graph, rules, state, epsilon)
             single = rules.stopping == DIAMETER and tally[at.CROWDED] == 0 and tally[at.CHECKED] == 1
             if asked or close or single:
                 gap = certified_gap(graph, rules, state)
@@ -550,32 +530,6 @@ def play(
                 return float(reason)
             if reason == GO_ON:
                 break
-
-
-# Run with covers ------------------------------------------------------------------------------------------------------
-# Whole runs of a rule that needs a minimum flow whenever a period begins; compiled only when such a rule is used.
-
-
-@kernel
-def play_covered(
-    network: Graph,
-    graph: Layers,
-    rules: Rules,
-    state: State,
-    reality: Reality,
-    rng: np.random.Generator,
-    task: int,
-    limit: int,
-    epsilons: FloatArray,
-    record: RunRecord,
-    full: int,
-) -> float:
-    """Do what `play` does, with a new cover as often as it asks for one."""
-    answer = play(graph, rules, state, reality, rng, task, limit, epsilons, record, full)
-    while answer == NEEDS_COVER:
-        renew_cover(network, state)
-        answer = play(graph, rules, state, reality, rng, task, limit, epsilons, record, full)
-    return answer
 
 
 # Runs with rules of the user's own ------------------------------------------------------------------------------------
@@ -633,7 +587,6 @@ def own_run(sampling: Any, elimination: Any, stopping: Any) -> Any:
         limit: int,
         epsilons: FloatArray,
         record: RunRecord,
-        full: int | None,
         view: RuleView,
         marks: BoolArray,
     ) -> int:
@@ -646,9 +599,9 @@ def own_run(sampling: Any, elimination: Any, stopping: Any) -> Any:
                 if not is_path(graph, path):
                     return NOT_A_PATH
             else:
-                play(graph, rules, state, reality, rng, np.int64(ASK), zero, epsilons, record, full)
+                play(graph, rules, state, reality, rng, np.int64(ASK), zero, epsilons, record)
             draw_rewards(state, reality, rng)
-            reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TELL), zero, epsilons, record, full))
+            reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TELL), zero, epsilons, record))
             for h in range(len(path)):
                 show_arc(rules, state, view, path[h])
             if eliminates:
@@ -657,8 +610,8 @@ def own_run(sampling: Any, elimination: Any, stopping: Any) -> Any:
                 drop(_now(view, tally[at.EPISODES]), marks)
                 for e in range(len(marks)):
                     state.flag[at.MARKED, e] = marks[e]
-                play(graph, rules, state, reality, rng, np.int64(DROP), zero, epsilons, record, full)
-                reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TEST), zero, epsilons, record, full))
+                play(graph, rules, state, reality, rng, np.int64(DROP), zero, epsilons, record)
+                reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TEST), zero, epsilons, record))
             if stops:
                 reason = np.int64(GAP if halt(_now(view, tally[at.EPISODES])) else GO_ON)
             if reason != GO_ON:

@@ -97,15 +97,12 @@ class Rules(NamedTuple):
     schedule: int
     every: int  # episodes between eliminations, for the schedule that counts
     stopping: int
-    recommendation: int
-    widths: int
-    arcs: float  # N or M in the width
+    arcs: float  # N in the width
     delta: float
-    prior: float  # c of the mixture width
-    cap: float  # largest width, finite for the empirical one
+    cap: float  # largest width, finite for that of the authors' code
+    authors: int  # 1: the habits of the authors' code, the preset `experiment`
     by_return: int = 0  # 1: the return-gap elimination rule is on
     by_value: int = 0  # 1: the value-based elimination rule is on
-    authors: int = 0  # 1: the habits of the authors' code, as `Preset.authors` lists them
     least_played: int = 0  # 1: ties go to the least played action, else to the lowest arc
     periods: int = NO_PERIODS  # whether the sampling rule or the schedule needs to know the period
 
