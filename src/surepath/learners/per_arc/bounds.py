@@ -71,7 +71,6 @@ def forget_measures(state: State) -> None:
     state.tally[at.FRESH_BEST] = 0
     state.tally[at.FRESH_SPREAD] = 0
     state.real[at.RETURN_SLACK] = -1.0
-    state.real[at.VALUE_SLACK] = -np.inf
     state.real[at.FLOOR_SEEN] = np.inf
 
 

@@ -12,17 +12,13 @@ from surepath.learners.per_arc.bounds import best_values, floor_values, safe_bes
 from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 
 # Slack ----------------------------------------------------------------------------------------------------------------
-# Prove by bookkeeping that nothing can be eliminated, which saves the passes of most episodes.
+# Prove by bookkeeping that the return rule can eliminate nothing, which saves the passes of most episodes.
 #
 # When all arcs have been judged and none was removed, each cleared its threshold by at least some slack. A path's
 # upper value is a sum over the stages, so since then it has fallen by at most the sum over the stages of the largest
 # fall of an arc's upper bound there; a lower value has risen by at most the like sum of rises. While the two sums
 # together (USED) stay below the slack, judging again would remove nothing, so it need not be done. The decisions are
 # those of judging in every episode, bit for bit: a guard far above the rounding of the sums keeps close calls out.
-#
-# The value rule compares values from a state on, so an arc's slack is used up by the stages from its own on alone,
-# and the smallest slacks, those of the last stages, last longest. That is computed when all stages together would use
-# it up.
 
 
 @hot_kernel
@@ -41,28 +37,9 @@ def note(state: State, h: int, e: np.uint64, top: float, lower: float) -> None:
 
 
 @folded_kernel
-def is_idle(real: FloatArray, slack: float) -> bool:
-    """Return whether judging by the rule with this slack would remove nothing."""
-    return bool(real[at.USED] + real[at.GUARD] < slack)
-
-
-@inner_kernel
-def is_clear(stage: FloatArray, real: FloatArray) -> bool:
-    """Return whether judging by the value rule would remove nothing.
-
-    When all stages together use the slack up it is computed stage by stage; VALUE_SLACK is then what is left for all
-    stages to come to.
-    """
-    if is_idle(real, real[at.VALUE_SLACK]):
-        return True
-    if real[at.VALUE_SLACK] == -np.inf or real[at.USED] >= HALF_BIG:
-        return False
-    left, since = np.inf, 0.0
-    for h in range(stage.shape[1] - 1, -1, -1):
-        since += stage[at.FALLEN, h] + stage[at.RISEN, h]
-        left = min(left, stage[at.CLEAR_SEEN, h] - since)
-    real[at.VALUE_SLACK] = real[at.USED] + left
-    return is_idle(real, real[at.VALUE_SLACK])
+def is_idle(real: FloatArray) -> bool:
+    """Return whether judging by the return rule would remove nothing."""
+    return bool(real[at.USED] + real[at.GUARD] < real[at.RETURN_SLACK])
 
 
 @folded_kernel
@@ -80,7 +57,7 @@ def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
     if t < tally[at.EAGER]:
         return False
     lasted = t - tally[at.MEASURED]
-    pays = lasted == 0 or lasted >= least  # 0: the other rule has just measured
+    pays = lasted >= least
     if pays:
         tally[at.MEASURED] = t
     else:
@@ -89,17 +66,17 @@ def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
 
 
 @inner_kernel
-def measure_or_pause(rules: Rules, state: State, t: int, every: int) -> bool:
-    """Measure in a sprint, FLOOR being up to date and nothing to remove, or take no notes for a while; return which.
+def measure_or_pause(state: State, t: int, every: int) -> bool:
+    """Measure the floor in a sprint, or take no notes for a while; return which.
 
-    The seldomer arcs are judged, the longer a measurement must last to cost less than judging them.
+    The seldomer the stop is tested, the longer a measurement must last to cost less than testing it.
     """
-    least = 2 if rules.by_return == 1 else 4 * min(every, 1000) ** 2
+    least = 4 * min(every, 1000) ** 2
     pays = measuring_pays(state.tally, t, least, 8 * least)
     if pays:
         start_over(state.arc, state.stage, state.real)
         state.real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
-    elif rules.by_return == 0:
+    else:
         note_nothing(state)
     return pays
 
@@ -111,15 +88,13 @@ def note_nothing(state: State) -> None:
         state.stage[at.FALLEN, h] = np.inf
         state.stage[at.RISEN, h] = np.inf
     state.real[at.RETURN_SLACK] = -1.0
-    state.real[at.VALUE_SLACK] = -np.inf
     state.real[at.FLOOR_SEEN] = np.inf
 
 
 @inner_kernel
 def start_over(arc: FloatArray, stage: FloatArray, real: FloatArray) -> None:
-    """Measure from the bounds as they are now; what the rules have left of their slack is carried over."""
+    """Measure from the bounds as they are now; what the return rule has left of its slack is carried over."""
     real[at.RETURN_SLACK] -= real[at.USED]
-    real[at.VALUE_SLACK] = real[at.VALUE_SLACK] - real[at.USED] if real[at.USED] < HALF_BIG else -np.inf
     real[at.FLOOR_SEEN] += real[at.LIFTED]
     real[at.USED] = 0.0
     real[at.LIFTED] = 0.0
@@ -129,11 +104,7 @@ def start_over(arc: FloatArray, stage: FloatArray, real: FloatArray) -> None:
         arc[at.LOWER_SEEN, e] = arc[at.LOWER, e]
         if abs(arc[at.TOP, e]) < HALF_BIG:
             largest = max(largest, abs(arc[at.TOP, e]), abs(arc[at.LOWER, e]))
-    since = 0.0
-    for h in range(stage.shape[1] - 1, -1, -1):
-        since += stage[at.FALLEN, h] + stage[at.RISEN, h]
-        if real[at.VALUE_SLACK] > -np.inf:
-            stage[at.CLEAR_SEEN, h] -= since
+    for h in range(stage.shape[1]):
         stage[at.FALLEN, h] = 0.0
         stage[at.RISEN, h] = 0.0
     real[at.GUARD] = (1e-12 + 2.0**-48 * stage.shape[1]) * largest * stage.shape[1]
@@ -205,63 +176,21 @@ def refresh_passable(graph: Layers, rules: Rules, state: State) -> None:
 
 
 @inner_kernel
-def mark_by_value(graph: Layers, state: State) -> bool:
-    """Mark the active arcs that the statistics so far rule out; return whether there are any."""
-    survey(graph, state)
-    stage = state.stage
-    slack = least_clear(stage)
-    if slack < 0.0:
-        best, floor, top = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE], state.arc[at.TOP]
-        safe_best(graph, state, top, best)
-        safe_floor(graph, state, floor)
-        for i in range(len(graph.first) - 1):
-            for e in range(graph.first[i], graph.first[i + 1]):
-                value = safe_upper(state, e, top[e]) + best[graph.target[e]]
-                state.flag[at.MARKED, e] = state.flag[at.ACTIVE, e] and value < floor[i]
-    if measure(state):
-        keep_clear(stage, state.real, slack)
-    else:
-        state.real[at.VALUE_SLACK] = -np.inf
-    return bool(slack < 0.0)
-
-
-@folded_kernel
-def least_clear(stage: FloatArray) -> float:
-    """Find the least by which an active arc clears its state."""
-    slack = np.inf
-    for h in range(stage.shape[1]):
-        slack = min(slack, stage[at.CLEAR, h])
-    return slack
-
-
-@folded_kernel
-def keep_clear(stage: FloatArray, real: FloatArray, slack: float) -> None:
-    """Store the slack that `survey` has found, for later moves of the bounds to use up."""
-    for h in range(stage.shape[1]):
-        stage[at.CLEAR_SEEN, h] = stage[at.CLEAR, h]
-    real[at.VALUE_SLACK] = slack
-
-
-@inner_kernel
-def survey(graph: Layers, state: State) -> None:
-    """Compute HIGHEST and FLOOR over all policies in one pass, and the least by which an active arc clears its state.
+def survey(graph: Layers, state: State) -> bool:
+    """Compute HIGHEST and FLOOR over all policies in one pass; return whether every active arc clears its state.
 
     The arc of least upper value decides for its state, so arcs need not be judged one by one.
     """
-    if state.tally[at.FRESH_CLEAR] == 1:
-        return
-    top, lower = state.arc[at.TOP], state.arc[at.LOWER]
-    active, clear = state.flag[at.ACTIVE], state.stage[at.CLEAR]
-    highest, lowest = state.node[at.HIGHEST], state.node[at.FLOOR]
-    first, target = graph.first, graph.target
-    i = np.uint64(len(first) - 1)
-    highest[i] = 0.0
-    lowest[i] = 0.0
-    stop = np.uint64(first[i])
-    for h in range(len(clear) - 1, -1, -1):
-        slack = np.inf
-        while i > np.uint64(graph.stage_node[h]):
-            i -= np.uint64(1)
+    if state.tally[at.FRESH_CLEAR] == 0:
+        top, lower, active = state.arc[at.TOP], state.arc[at.LOWER], state.flag[at.ACTIVE]
+        highest, lowest = state.node[at.HIGHEST], state.node[at.FLOOR]
+        first, target = graph.first, graph.target
+        i, one, slack = np.uint64(len(first) - 1), np.uint64(1), np.inf
+        highest[i] = 0.0
+        lowest[i] = 0.0
+        stop = np.uint64(first[i])
+        while i > np.uint64(0):
+            i -= one
             start = np.uint64(first[i])
             best, floor, least = -np.inf, -np.inf, np.inf
             for e in range(start, stop):
@@ -274,9 +203,10 @@ def survey(graph: Layers, state: State) -> None:
             lowest[i] = floor
             slack = min(slack, least - floor)
             stop = start
-        clear[h] = slack
-    state.tally[at.FRESH_CLEAR] = 1
-    state.tally[at.FRESH_FLOOR] = 1
+        state.real[at.CLEAR] = slack
+        state.tally[at.FRESH_CLEAR] = 1
+        state.tally[at.FRESH_FLOOR] = 1
+    return bool(state.real[at.CLEAR] >= 0.0)
 
 
 @inner_kernel
@@ -409,11 +339,17 @@ def is_due(rules: Rules, state: State) -> bool:
 
 @folded_kernel
 def mark(graph: Layers, rules: Rules, state: State) -> bool:
-    """Apply the value rule to the statistics before this episode; return whether it marks anything."""
-    marked = False
-    if rules.by_value == 1 and not is_clear(state.stage, state.real):
-        marked = mark_by_value(graph, state)
-    return marked
+    """Mark the arcs that the value rule rules out by the statistics before this episode; return whether it may."""
+    if rules.by_value == 0 or survey(graph, state):
+        return False
+    best, floor, top = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE], state.arc[at.TOP]
+    safe_best(graph, state, top, best)
+    safe_floor(graph, state, floor)
+    for i in range(len(graph.first) - 1):
+        for e in range(graph.first[i], graph.first[i + 1]):
+            value = safe_upper(state, e, top[e]) + best[graph.target[e]]
+            state.flag[at.MARKED, e] = state.flag[at.ACTIVE, e] and value < floor[i]
+    return True
 
 
 @folded_kernel
@@ -431,7 +367,7 @@ def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_
                 removed += eliminate_by_value(graph, rules, state)
             if rules.authors == 0:
                 continue  # both rules first, then what follows from them
-        elif judging and rules.by_return == 1 and not is_idle(state.real, state.real[at.RETURN_SLACK]):
+        elif judging and rules.by_return == 1 and not is_idle(state.real):
             if rules.by_value == 1:
                 share_passes(graph, state)
             removed += eliminate_by_return(graph, rules, state)

@@ -33,11 +33,8 @@ from surepath.learners.per_arc.elimination import (
     EVERY_EPISODE,
     EVERY_SA,
     eliminate,
-    is_clear,
     is_due,
     is_idle,
-    keep_clear,
-    least_clear,
     mark,
     measure_or_pause,
     note,
@@ -139,7 +136,6 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
     for h in range(state.path.shape[1]):
         stage[at.FALLEN, h] = 0.0
         stage[at.RISEN, h] = 0.0
-        stage[at.CLEAR_SEEN, h] = 0.0
         refer(graph, rules, state, h)
     lay_out(graph, rules, state)
 
@@ -242,19 +238,19 @@ def draw_more(state: State, rng: np.random.Generator) -> None:
 #
 # Both choose the next path and test their stop on the same backward pass, SPREAD or BEST. When that pass is fresh,
 # every width is finite and nothing can be eliminated, an episode is no more than: walk, draw, take in, pass. A sprint
-# plays such episodes in a row. That nothing is eliminated is proved by `elimination.py`, or else judged here:
-# by the value rule before an episode that eliminations follow, as that rule wants it; the stop of BPI-UCRL is tested
-# here too. A sprint ends before an episode in which the value rule may eliminate something, and after one when the
-# return rule may or the stop is near; the rules themselves then judge. What is decided is the same: this file leaves
-# out only what provably changes nothing.
+# plays such episodes in a row. That the return rule eliminates nothing is proved by its slack; the value rule is
+# surveyed before an episode that eliminations follow, as that rule wants it; the stop of BPI-UCRL is tested here too. A
+# sprint ends before an episode in which the value rule may eliminate something, and after one when the return rule may
+# or the stop is near; the rules themselves then judge. What is decided is the same: only what provably changes nothing
+# is left out.
 #
-# The bookkeeping of `slack.py` is done here in coarse steps. A bound that moves further than its stage allows is given
-# some allowance ahead, a small share of what is left to spend, so that the next moves need no note. Where it does not
-# pay, at the beginning of a run, no notes are taken.
+# The bookkeeping of slack is done here in coarse steps. A bound that moves further than its stage allows is given some
+# allowance ahead, a small share of what is left to spend, so that the next moves need no note. Where it does not pay,
+# at the beginning of a run, no notes are taken.
 
 
 @folded_kernel
-def may_sprint(rules: Rules, state: State) -> bool:
+def may_sprint(graph: Layers, rules: Rules, state: State) -> bool:
     """Return whether the rules are one of the two, eliminations have fixed times, and a sprint may begin now."""
     tally = state.tally
     wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[at.FRESH_SPREAD] == 1
@@ -264,7 +260,7 @@ def may_sprint(rules: Rules, state: State) -> bool:
     undecided = tally[at.CROWDED] > 0 or rules.stopping == OPTIMAL_GAP
     if not ((wide or hopeful) and timed and finite and undecided):
         return False
-    return rules.by_value == 0 or until_due(rules, tally[at.EPISODES]) > 1 or is_clear(state.stage, state.real)
+    return rules.by_value == 0 or until_due(rules, tally[at.EPISODES]) > 1 or survey(graph, state)
 
 
 @folded_kernel
@@ -274,23 +270,19 @@ def until_due(rules: Rules, t: int) -> int:
 
 
 @folded_kernel
-def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[float, float, bool, bool]:
-    """Return a bar, the allowance, and whether the return rule or the value rule may take something out.
+def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[float, float, bool]:
+    """Return a bar, the allowance, and whether the return rule may take something out.
 
     The stop is out of reach while the value of the start is above the bar.
     """
-    real, spare, spent = state.real, HALF_BIG, False
-    stale, bar = False, 0.5 * epsilon
+    real, spare, spent, bar = state.real, HALF_BIG, False, 0.5 * epsilon
     if rules.by_return == 1:
-        spent = not is_idle(real, real[at.RETURN_SLACK])
+        spent = not is_idle(real)
         spare = real[at.RETURN_SLACK] - real[at.USED] - real[at.GUARD]
-    if rules.by_value == 1:
-        stale = not is_clear(state.stage, real)
-        spare = min(spare, real[at.VALUE_SLACK] - real[at.USED] - real[at.GUARD])
     if rules.sampling == OPTIMISTIC:
         bar = real[at.FLOOR_SEEN] + real[at.LIFTED] + epsilon + real[at.GUARD]
         spare = min(spare, value - bar)
-    return bar, max(0.0, spare) / (4.0 * state.path.shape[1]), spent, stale
+    return bar, max(0.0, spare) / (4.0 * state.path.shape[1]), spent
 
 
 @hot_kernel
@@ -320,11 +312,11 @@ def sprint(
     until, every = until_due(rules, t), 1 if rules.schedule == EVERY_EPISODE else rules.every
     judging, begun, moved = False, False, True
     measured, allowance, rest = True, 0.0, state.tally[at.EAGER]
-    if t < rest and rules.by_return == 0:
+    if rules.by_return == 0 and (wide or t < rest):
         note_nothing(state)
     while True:
         if moved:
-            bar, spare, spent, stale = limits(rules, state, value[0], epsilon)
+            bar, spare, spent = limits(rules, state, value[0], epsilon)
             allowance = spare if measured else allowance  # given once, after a measurement
             moved, measured = False, False
         if begun:
@@ -334,24 +326,17 @@ def sprint(
                 backward_masked(graph, arc[at.LOWER], floor)
                 judging = is_within(rules, value[0] - floor[0], epsilon)
                 if not judging and t >= rest:
-                    measured = measure_or_pause(rules, state, t, every)
+                    measured = measure_or_pause(state, t, every)
                     moved, rest = True, state.tally[at.EAGER]
             judging |= spent and until == 0
             until = every if until == 0 else until
         begun = True
         if judging or t >= limit:
             break
-        if stale and until == 1:
+        if rules.by_value == 1 and until == 1:
             state.tally[at.FRESH_CLEAR] = 0
-            survey(graph, state)
-            slack = least_clear(state.stage)
-            if slack < 0.0:
+            if not survey(graph, state):
                 break
-            if t >= rest and not measured:
-                measured = measure_or_pause(rules, state, t, every)
-                moved, rest = True, state.tally[at.EAGER]
-            if measured:
-                keep_clear(state.stage, state.real, slack)
         t += 1
         if drawn + horizon > size and reality.plain == 1:
             state.tally[at.LEFT_AHEAD] = size - drawn
@@ -482,7 +467,7 @@ def play(
             return 0.0
         if not over and task != TEST and task != ADVISE:
             due, marked = False, dropping
-            if running and may_sprint(rules, state):
+            if running and may_sprint(graph, rules, state):
                 if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]]):
                     continue
                 due = is_due(rules, state)

@@ -45,12 +45,11 @@ BEST, FROM_START, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
 # SCRATCH is whatever the kernel at work needs; SCRATCH_TIE counts the infinities in it.
 
 
-# Rows of State.path, int [2, H], and of State.stage, float [6, H].
+# Rows of State.path, int [2, H], and of State.stage, float [4, H].
 PATH, ADVICE = range(2)
-GAIN, FALLEN, RISEN, CLEAR, CLEAR_SEEN, REFERENCE = range(6)
+GAIN, FALLEN, RISEN, REFERENCE = range(4)
 # FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged; infinite while no notes are
-# taken.  CLEAR: least by which an active arc of the stage clears the lower value of its state.  CLEAR_SEEN: the same
-# when arcs were last judged.
+# taken.
 # REFERENCE: what bounds of the stage are relative to; infinite while there is nothing to refer to.
 
 # Places in State.tally, int.
@@ -72,14 +71,14 @@ SETTLED = 14  # how many epsilons are settled
 MEASURED = 15  # episode after which slack was last measured
 EAGER = 16  # until this episode arcs are judged every time, without measuring
 LEFT_AHEAD = 17  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
-FRESH_CLEAR = 18  # 1 when HIGHEST and CLEAR belong to the current statistics and active sets
+FRESH_CLEAR = 18  # 1 when HIGHEST and the place CLEAR belong to the current statistics and active sets
 RUN_NUMBER = 19  # which run of the record is played, from 0
 N_TALLY = 20
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
 RETURN_SLACK = 1  # nothing can go by the return rule while USED stays below
-VALUE_SLACK = 2  # nothing can go by the value rule while USED stays below; -inf when that is not known
+CLEAR = 2  # least by which an active arc clears the lower value of its state
 LIFTED = 3  # how far lower values can have risen since arcs were judged
 FLOOR_SEEN = 4  # largest lower value then
 GUARD = 5  # rounding allowance
@@ -116,7 +115,7 @@ class State(NamedTuple):
     node: FloatArray  # [7, n_nodes + 1]
     degree: IntArray  # [n_nodes] active arcs of each node
     path: IntArray  # [2, H]
-    stage: FloatArray  # [6, H]
+    stage: FloatArray  # [4, H]
     tally: IntArray  # [N_TALLY]
     real: FloatArray  # [N_REAL]
     ahead: FloatArray  # standard normal numbers drawn ahead
@@ -140,7 +139,7 @@ def new_state(
         node=np.zeros((7, nodes + 1)),
         degree=np.zeros(nodes, dtype=np.int64),
         path=np.zeros((2, horizon), dtype=np.int64),
-        stage=np.zeros((6, horizon)),
+        stage=np.zeros((4, horizon)),
         tally=np.zeros(N_TALLY, dtype=np.int64),
         real=np.zeros(N_REAL),
         ahead=np.zeros(max(128, 4 * horizon)),
