@@ -85,7 +85,6 @@ CASES = {
     "graph of an instance": ["graph", "chain-v1/n3k2/seed7"],
     "intervals": ["intervals", "study.db", "two"],
     "challengers": ["challengers", "study.db", "one", "--most", "2"],
-    "stopping": ["stopping", "results"],
     "cost": ["cost", "results", "--learner", "BPIUCRL"],
     "compare": ["compare", "results", "--baseline", "BPIUCRL", "--epsilon", "2"],
 }
@@ -123,7 +122,7 @@ def test_the_gap_of_a_study_is_written_trial_by_trial(place: Path, tmp_path: Pat
         (["gap", "study.db"], StudyError, "name the study"),
         (["gap", "study.db", "one", "-o", "a.gif"], SettingError, "a picture ends in .png, .svg, .pdf"),
         (["cost", "nowhere"], SettingError, "nowhere holds no experiment"),
-        (["stopping", "results", "--epsilon", "9"], SettingError, "no run has epsilon 9.0; there are: 2, 3"),
+        (["compare", "results", "--epsilon", "9"], SettingError, "no run has epsilon 9.0; there are: 2, 3"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_in_words(

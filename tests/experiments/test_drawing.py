@@ -94,33 +94,6 @@ polars: Any = pytest.importorskip("polars")
 pytest.importorskip("matplotlib")
 
 
-def test_stopping_times_are_a_distribution_function() -> None:
-    rows = runs(tau=[30, 10, 10, 50], censored=[False, False, False, True])
-    data = plots.stopping_data(rows)
-    assert data["tau"].to_list() == [10, 30, 50]
-    assert data["stopped"].to_list() == [0.5, 0.75, 0.75]
-    assert data["runs"].to_list() == [4, 4, 4]
-    line = plots.draw_stopping(data).axes[0].get_lines()[0]
-    assert line.get_ydata().tolist() == [0.0, 0.5, 0.75, 0.75]
-
-
-def test_each_learner_of_each_instance_has_its_own_distribution() -> None:
-    rows = runs(
-        tau=[5, 7, 1, 2, 9, 9],
-        learner=["b", "b", "a", "a", "b", "a"],
-        instance=["p", "p", "p", "p", "q", "q"],
-        run=[0, 1, 0, 1, 0, 0],
-    )
-    data = plots.stopping_data(rows)
-    assert data.select("instance", "learner", "tau", "stopped").rows() == [
-        ("p", "b", 5, 0.5), ("p", "b", 7, 1.0), ("p", "a", 1, 0.5), ("p", "a", 2, 1.0), ("q", "b", 9, 1.0),
-        ("q", "a", 9, 1.0),
-    ]  # fmt: skip
-    figure = plots.draw_stopping(data)
-    assert [axis.get_title() for axis in figure.axes] == ["p", "q"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "a"]
-
-
 def test_costs_are_means_with_the_interval_of_the_comparison() -> None:
     rows = runs(
         tau=[10, 20, 30, 1, 2, 3],
@@ -172,11 +145,8 @@ def test_results_of_simulate_and_folders_are_read_alike(tmp_path: Path) -> None:
     run(Spec.from_dict(small()), tmp_path / "out", workers=1)
     rows = plots.rows_of(tmp_path / "out")
     assert plots.cost_data(tmp_path / "out").equals(plots.cost_data(rows))
-    assert plots.stopping_data(str(tmp_path / "out"), "chain-v1/n3k2/seed7").equals(
-        plots.stopping_data(rows.filter(polars.col("instance") == "chain-v1/n3k2/seed7"))
-    )
     with pytest.raises(SettingError, match=re.escape("no run has instance chain-v1/n3k2/seed8 (did you mean")):
-        plots.stopping_data(rows, "chain-v1/n3k2/seed8")
+        plots.cost_data(rows, "chain-v1/n3k2/seed8")
 
 
 # The report of one's own experiment: it needs no other file, names what it counts, and escapes what it shows ----------
@@ -199,9 +169,9 @@ def test_the_page_needs_no_other_file_and_escapes(folder: Path, tmp_path: Path) 
     assert "<i>own" not in text
     assert "<b>bpi" not in text
     assert "&lt;b&gt;bpi&lt;/b&gt;" in text
-    assert text.count("data:image/png;base64,") == 3
+    assert text.count("data:image/png;base64,") == 2
     assert not re.search(r"(src|href)=\"(?!data:|#)", text)
-    for words in ("Wrong answers against delta", "Learners compared", "Cost over epsilon", "Stopping times"):
+    for words in ("Wrong answers against delta", "Learners compared", "Cost over epsilon"):
         assert f"<h2>{words}" in text
 
 

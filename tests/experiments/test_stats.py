@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 from surepath.errors import SettingError
 from surepath.experiments.report import comparison_cells, markdown_table, overview_cells
@@ -16,10 +15,11 @@ from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import (
     compare,
+    failure_rates,
     mean_interval,
     permutation_test,
-    rate_interval,
     ratio_interval,
+    too_often,
 )
 from surepath.experiments.store import read
 from tests.experiments.specs import small
@@ -79,8 +79,6 @@ def test_the_permutation_test_counts_exchanges(seed: int) -> None:
     ("call", "message"),
     [
         (lambda: mean_interval([]), "needs a column of at least one number"),
-        (lambda: mean_interval([1.0], level=1.0), "level must lie strictly between 0 and 1, not 1"),
-        (lambda: mean_interval([1.0], resamples=0), "resamples must be at least 1, not 0"),
         (lambda: mean_interval([1.0, np.inf]), "needs finite numbers, not inf"),
         (lambda: permutation_test([np.nan, 1.0], [1.0, 2.0]), "needs finite numbers, not nan"),
         (lambda: ratio_interval([1.0], [1.0, 2.0]), "two columns of one length, not 1 and 2"),
@@ -159,9 +157,11 @@ def test_the_overview_has_one_row_per_learner() -> None:
     assert lines[2:] == ["| a | 2 | 20 | 100 | 1.00% |  |", "| b | 2 | 20 | >=60 | 2.00% | 0.354 |"]
 
 
-@pytest.mark.parametrize(("wrong", "trials"), [(0, 50), (3, 50), (50, 50)])
-def test_the_interval_is_that_of_clopper_and_pearson(wrong: int, trials: int) -> None:
-    ours = rate_interval(wrong, trials, 0.9)
-    theirs: Any = binomtest(wrong, trials).proportion_ci(0.9, method="exact")
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert ours.value == wrong / trials
+def test_failure_rates_count_wrong_answers_of_runs_that_stopped() -> None:
+    frame = rows(good=([5] * 20, [False] * 20), bad=([5] * 20, [False] * 15 + [True] * 5))
+    frame = frame.with_columns(correct=(polars.col("learner") == "good") | (polars.col("run") >= 12))
+    bad, good = failure_rates(frame).iter_rows(named=True)
+    assert (good["wrong"], good["stopped"], good["low"], good["chance"]) == (0, 20, 0.0, 1.0)
+    assert good["high"] == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert (bad["wrong"], bad["stopped"], bad["rate"]) == (12, 15, 0.6)
+    assert too_often(failure_rates(frame)).to_list() == [True, False]

@@ -24,7 +24,6 @@ class Kind(StrEnum):
     gap = "gap"
     intervals = "intervals"
     challengers = "challengers"
-    stopping = "stopping"
     cost = "cost"
     compare = "compare"
 
@@ -33,9 +32,7 @@ class Kind(StrEnum):
 def plot(
     kind: Annotated[
         Kind,
-        typer.Argument(
-            help="Of a study: graph, gap, intervals, challengers. Of an experiment: stopping, cost, compare."
-        ),
+        typer.Argument(help="Of a study: graph, gap, intervals, challengers. Of an experiment: cost, compare."),
     ],
     source: Annotated[
         str,
@@ -48,7 +45,7 @@ def plot(
     ] = None,
     instance: Annotated[str | None, typer.Option(help="Only this instance of the experiment.")] = None,
     delta: Annotated[float | None, typer.Option(help="One delta of the experiment; by default the smallest.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="One epsilon of it; stopping: the smallest.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="One epsilon of it.")] = None,
     learner: Annotated[
         list[str] | None, typer.Option(help="Only this label of the experiment; may be given several times.")
     ] = None,
@@ -121,7 +118,8 @@ def _of_runs(kind: Kind) -> Callable[..., Drawn]:
     """Return what draws a picture of an experiment's folder."""
 
     def drawn(folder: str, **chosen: Any) -> Drawn:
-        from surepath.experiments.pictures import PICTURES, epsilon_column, rows_of
+        from surepath.experiments.pictures import PICTURES, rows_of
+        from surepath.experiments.stats import epsilon_column
 
         rows, (make, draw, reading) = rows_of(folder), PICTURES[kind]
         data = make(rows, **chosen)
@@ -136,7 +134,6 @@ DRAWINGS: dict[Kind, tuple[Callable[..., Drawn], set[str]]] = {
     Kind.gap: (_gap, {"name"}),
     Kind.intervals: (_intervals, {"name", "most"}),
     Kind.challengers: (_challengers, {"name", "most"}),
-    Kind.stopping: (_of_runs(Kind.stopping), {"instance", "delta", "epsilon"}),
     Kind.cost: (_of_runs(Kind.cost), {"instance", "delta", "learners"}),
     Kind.compare: (_of_runs(Kind.compare), {"baseline", "delta", "epsilon", "learners"}),
 }

@@ -259,7 +259,7 @@ def picture_bytes(figure: Any, form: str = "png", dots: float | None = None) -> 
 
 # Panels of series: what the figures of the paper show, as plain numbers -----------------------------------------------
 
-AS_LINE, AS_POINTS, AS_STRIP, AS_STEPS = "line", "points", "strip", "steps"
+AS_LINE, AS_POINTS, AS_STRIP = "line", "points", "strip"
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class Series:
         x, y: Coordinates of the points.
         low, high: Ends of a band around a line, or None.
         hollow: Which points are only bounds; they are drawn hollow.
-        kind: "line", "points", "strip" (runs of one category, with a bar at their mean), or "steps" (from 0 on).
+        kind: "line", "points" or "strip" (runs of one category, with a bar at their mean).
         dash: "solid", "dashed", "dotted" or "dashdot".
     """
 
@@ -378,9 +378,6 @@ def _series(axis: Any, series: Series, colour: str) -> Any:
         (handle,) = axis.plot(x + offsets, y, marker, color=colour, markersize=3, alpha=0.7, label=name)
         axis.plot([x[0] - 0.32, x[0] + 0.32], [y.mean(), y.mean()], color=colour, linewidth=1.8)
         return handle
-    if series.kind == AS_STEPS:
-        x, y = np.concatenate([x[:1], x]), np.concatenate([[0.0], y])
-        return axis.step(x, y, DASHES[series.dash], where="post", color=colour, linewidth=1.4, label=name)[0]
     if series.kind == AS_POINTS:
         (handle,) = axis.plot(x[~cut], y[~cut], marker, color=colour, markersize=3, alpha=0.75, label=name)
         axis.plot(x[cut], y[cut], marker, color=colour, markersize=3.5, markerfacecolor="none")

@@ -19,14 +19,13 @@ from surepath._text import shown
 from surepath.errors import SettingError
 from surepath.experiments import pictures
 from surepath.experiments.drawing import picture_bytes
-from surepath.experiments.stats import compare, failure_rates, too_often
+from surepath.experiments.stats import LEVEL, compare, epsilon_column, failure_rates, too_often
 from surepath.experiments.store import Store, read
 from surepath.model.text_files import write_text
 
 if TYPE_CHECKING:
     import polars
 
-CONFIDENCE = 0.95
 Cells = tuple[list[str], list[list[str]]]  # a table of texts: its head and its rows
 
 
@@ -63,15 +62,15 @@ def report_of(folder: str | Path, baseline: str | None = None) -> Report:
     labels = [one.get("label", one["name"]) for one in spec["learners"]]
     present = rows["learner"].unique().to_list()
     base = next((label for label in labels if label in present), None) if baseline is None else baseline
-    comparison = compare(rows, base if len(present) > 1 else None, level=CONFIDENCE)
-    rates = failure_rates(rows, CONFIDENCE)
+    comparison = compare(rows, base if len(present) > 1 else None)
+    rates = failure_rates(rows)
     stored, wanted = rows.select("cell", "run").n_unique(), spec["runs"] * len(manifest["cells"])
     missing = f"{stored:,} of {wanted:,} runs are stored; play the others with surepath experiment run --resume"
     findings = [*([missing] if stored < wanted else []), *_verdicts(rates)]
     chosen = {label: json.loads(rows.filter(rows["learner"] == label)["settings"][0]) for label in sorted(present)}
     name, size = shown(spec["name"]), f"{len(manifest['cells']):,} cells of {spec['runs']:,} runs, seed {spec['seed']}"
     every = f"Every instance, delta and epsilon: {comparison.height:,} rows"
-    epsilon = pictures.epsilon_words(pictures.epsilon_column(rows))
+    epsilon = pictures.epsilon_words(epsilon_column(rows))
     parts = [f"<h1>Experiment {escape(name)}</h1>", f"<p>{escape(size)}, surepath {manifest['version']}.</p>", "<ul>"]
     parts += [*(f"<li>{escape(shown(line))}</li>" for line in findings), "</ul>"]
     parts += ["<h2>Cost</h2>", f'<p class="how">{escape(ABOUT_COSTS)}</p>', table(*overview_cells(comparison))]
@@ -101,21 +100,17 @@ def _verdicts(rates: polars.DataFrame) -> list[str]:
     for part in judged.partition_by("learner", "delta", maintain_order=True):
         worst = part.sort("rate").row(-1, named=True)
         counts = f"{worst['wrong']:,} wrong of {worst['runs']:,} runs at worst"
-        span = f"{100 * CONFIDENCE:g} % interval {worst['low']:.2%} to {worst['high']:.2%}"
+        span = f"{100 * LEVEL:g} % interval {worst['low']:.2%} to {worst['high']:.2%}"
         fits = "more often than delta allows" if part["refuted"].any() else "within what delta allows"
         found.append(f"{worst['learner']}, delta {worst['delta']:g}: {counts} ({span}), {fits}")
     return found
 
 
 def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[str]:
-    """Draw what the experiment has: costs over two epsilons or more, a comparison of two learners or more."""
-    column = pictures.epsilon_column(rows)
-    titles = {"stopping": "Stopping times at the smallest epsilon"}
-    if rows[column].n_unique() > 1:
-        titles = {"cost": "Cost over epsilon", **titles}
+    """Draw the costs and, of two learners or more, a comparison."""
+    column, titles, found = epsilon_column(rows), {"cost": "Cost over epsilon"}, []
     if rows["learner"].n_unique() > 1:
         titles = {"compare": "Learners compared", **titles}
-    found = []
     for kind, title in titles.items():
         make, draw, reading = pictures.PICTURES[kind]
         data = make(rows, baseline) if kind == "compare" else make(rows)
@@ -127,7 +122,7 @@ def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[str]:
 def rate_cells(rates: polars.DataFrame, epsilon: str) -> Cells:
     """Return the table of wrong answers; `epsilon` is what the column of epsilons is called."""
     head = ["learner", "delta", epsilon, "runs", "stopped", "wrong", "rate"]
-    head += [f"{100 * CONFIDENCE:g} % interval", "fits delta?"]
+    head += [f"{100 * LEVEL:g} % interval", "fits delta?"]
     body = []
     for row, refuted in zip(rates.iter_rows(named=True), too_often(rates).to_list()):
         counts = [f"{row[name]:,}" for name in ("runs", "stopped", "wrong")]
@@ -142,8 +137,7 @@ def comparison_cells(comparison: polars.DataFrame) -> Cells:
     per_gap = comparison["epsilon_per_gap"].null_count() == 0
     against = "ratio" in comparison.columns
     head = ["instance", "delta", "epsilon / Delta_min" if per_gap else "epsilon", "learner", "runs"]
-    level = 100 * comparison["level"][0]
-    head += ["mean trials", f"{level:g} % interval", "wrong", *(["ratio", "p"] if against else [])]
+    head += ["mean trials", f"{100 * LEVEL:g} % interval", "wrong", *(["ratio", "p"] if against else [])]
     return head, [_cells(row, per_gap, against) for row in comparison.iter_rows(named=True)]
 
 

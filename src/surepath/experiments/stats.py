@@ -14,22 +14,21 @@ times as cut, which is a valid test; where every run of both sides was cut there
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtrc, betaincinv, ndtr, stdtrit
 
-from surepath._checks import FloatArray, IntArray, real, whole
+from surepath._checks import FloatArray, suggest
 from surepath._optional import need
 from surepath.errors import SettingError
 
 if TYPE_CHECKING:
     import polars
 
-EXACT_PAIRS = 14  # up to this many pairs all sign patterns are tried
-_BLOCK = 4_000_000  # numbers drawn at a time, so that memory stays flat
+LEVEL = 0.95  # of all intervals
+_BATCH = 4_000_000  # numbers drawn at a time, so that memory stays flat
 
 
 class Interval(NamedTuple):
@@ -40,21 +39,17 @@ class Interval(NamedTuple):
     high: float
 
 
-def mean_interval(values: ArrayLike, *, level: float = 0.95, resamples: int = 5000, seed: int = 0) -> Interval:
+def mean_interval(values: ArrayLike, *, resamples: int = 5000, seed: int = 0) -> Interval:
     """Estimate a mean with its expanded percentile bootstrap interval; infinite for a single value.
 
     Example:
         >>> mean_interval([4.0, 4.0, 4.0])
         Interval(value=4.0, low=4.0, high=4.0)
     """
-    data = _column(values)
-    draws = np.concatenate([data[index].mean(axis=1) for index in _resample(len(data), resamples, seed)])
-    return _interval(float(data.mean()), draws, len(data), level)
+    return _bootstrap(lambda data, axis: data.mean(axis=axis), (_column(values),), resamples, seed)
 
 
-def ratio_interval(
-    above: ArrayLike, below: ArrayLike, *, level: float = 0.95, resamples: int = 5000, seed: int = 0
-) -> Interval:
+def ratio_interval(above: ArrayLike, below: ArrayLike, *, resamples: int = 5000, seed: int = 0) -> Interval:
     """Estimate the ratio of two means over paired runs, with a bootstrap that draws pairs.
 
     Example:
@@ -64,56 +59,64 @@ def ratio_interval(
     top, bottom = _pairs(above, below)
     if (bottom <= 0).any():
         raise SettingError("a ratio of means needs positive numbers below the line")
-    drawn = _resample(len(top), resamples, seed)
-    draws = np.concatenate([top[index].mean(axis=1) / bottom[index].mean(axis=1) for index in drawn])
-    return _interval(float(top.mean() / bottom.mean()), draws, len(top), level)
+    ratio = lambda one, other, axis: one.mean(axis=axis) / other.mean(axis=axis)  # noqa: E731
+    return _bootstrap(ratio, (top, bottom), resamples, seed)
+
+
+def _bootstrap(statistic: Callable[..., Any], data: tuple[FloatArray, ...], resamples: int, seed: int) -> Interval:
+    from scipy.special import ndtr, stdtrit
+    from scipy.stats import bootstrap
+
+    n, value = len(data[0]), float(statistic(*data, axis=0))
+    if n == 1:
+        return Interval(value, -np.inf, np.inf)
+    level = 1 - 2 * float(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 - LEVEL) / 2)))
+    how: dict[str, Any] = {"paired": True, "method": "percentile", "batch": max(1, _BATCH // n)}
+    how |= {"n_resamples": resamples, "random_state": np.random.default_rng(seed)}
+    low, high = bootstrap(data, statistic, confidence_level=level, **how).confidence_interval
+    return Interval(value, min(float(low), value), max(float(high), value))
 
 
 def permutation_test(one: ArrayLike, other: ArrayLike, *, draws: int = 20_000, seed: int = 0) -> float:
     """Return the probability of a mean difference at least this large if the two columns were exchangeable.
 
-    Two-sided; all 2^n exchanges for up to 14 pairs, else `draws` random ones counted with the observed one, so that
-    the p-value is valid and never 0.
+    Two-sided; all 2^n exchanges where these are at most `draws`, else as many random ones counted with the observed
+    one, so that the p-value is valid and never 0.
 
     Example:
         >>> permutation_test([1, 2, 3, 4], [11, 12, 13, 14])
         0.125
     """
-    first, second = _pairs(one, other)
-    difference = first - second
-    n, observed = len(difference), abs(float(difference.sum()))
-    reach = observed - 1e-9 * float(np.abs(difference).sum())
-    if n <= EXACT_PAIRS:
-        signs = 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
-        return float((np.abs(signs @ difference) >= reach).mean())
-    rng = np.random.default_rng(seed)
-    rows, hits = max(1, _BLOCK // n), 0
-    for start in range(0, draws, rows):
-        size = min(rows, draws - start)
-        signs = 1 - 2 * rng.integers(2, size=(size, n), dtype=np.int8)
-        hits += int((np.abs(signs @ difference) >= reach).sum())
-    return (hits + 1) / (draws + 1)
+    from scipy.stats import permutation_test as exchange
+
+    pairs = _pairs(one, other)
+    how: dict[str, Any] = {"permutation_type": "samples", "batch": max(1, _BATCH // len(pairs[0]))}
+    how |= {"n_resamples": draws, "random_state": np.random.default_rng(seed), "alternative": "greater"}
+    found = exchange(pairs, lambda x, y, axis: abs((x - y).sum(axis=axis)), **how)
+    return float(found.pvalue)
 
 
-def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: float = 0.95) -> polars.DataFrame:
+def epsilon_column(rows: polars.DataFrame) -> str:
+    """Return the column of epsilons: in units of Delta_min where all rows have that."""
+    return "epsilon" if rows["epsilon_per_gap"].null_count() else "epsilon_per_gap"
+
+
+def compare(frame: polars.DataFrame, baseline: str | None = None) -> polars.DataFrame:
     """Compare learners by (instance, delta, epsilon): mean episodes, interval, errors, and the ratio to a baseline.
 
     Args:
-        frame: Rows of an experiment, as `results.read` gives them.
+        frame: Rows of an experiment, as `store.read` gives them.
         baseline: Label of the learner to compare with; None for no comparison.
-        level: Level of the intervals.
 
     Returns:
-        Columns instance, delta, epsilon, epsilon_per_gap, learner, runs, mean, low, high, level, median, wrong (share
-        of runs that stopped with a wrong answer, None where none stopped), censored (share of runs cut by the budget;
-        the mean is then a lower bound and high infinite), and with a baseline ratio, ratio_is ("=", or "<=" or ">="
-        where runs of one side were cut), ratio_low, ratio_high and p (permutation test over the paired runs).
+        Columns instance, delta, epsilon, epsilon_per_gap, learner, runs, mean, low, high, median, wrong (share of runs
+        that stopped with a wrong answer, None where none stopped), censored (share of runs cut by the budget; the mean
+        is then a lower bound and high infinite), and with a baseline ratio, ratio_is ("=", or "<=" or ">=" where runs
+        of one side were cut), ratio_low, ratio_high and p (permutation test over the paired runs).
     """
     pl = need("polars", "data")
     labels = frame["learner"].unique(maintain_order=True).to_list()
     if baseline is not None and baseline not in labels:
-        from surepath._checks import suggest
-
         raise SettingError(f"no learner of this experiment is called {baseline!r}{suggest(baseline, labels)}")
     rows = []
     keys = ["instance", "delta", "epsilon"]
@@ -121,16 +124,14 @@ def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: floa
         parts = {part["learner"][0]: part.sort("run") for part in group.partition_by("learner", maintain_order=True)}
         for label, part in parts.items():
             tau = part["tau"].to_numpy().astype(float)
-            mean = mean_interval(tau, level=level)
+            mean, cut = mean_interval(tau), float(part["censored"].mean())  # type: ignore[arg-type]
             row = {key: part[key][0] for key in (*keys, "epsilon_per_gap")}
-            cut = float(part["censored"].mean())  # type: ignore[arg-type]
-            high = mean.high if cut == 0 else np.inf
-            row |= {"learner": label, "runs": len(part), "mean": mean.value, "low": mean.low, "high": high}
-            row |= {"level": level, "median": float(np.median(tau))}
+            row |= {"learner": label, "runs": len(part), **mean._asdict(), "median": float(np.median(tau))}
+            row["mean"], row["high"] = row.pop("value"), mean.high if cut == 0 else np.inf
             wrong = float((~part["correct"] & ~part["censored"]).mean())  # type: ignore[arg-type]
             row |= {"wrong": wrong if cut < 1 else None, "censored": cut}
             if baseline is not None:
-                row |= _against(part, parts.get(baseline), label == baseline, level)
+                row |= _against(part, parts.get(baseline), label == baseline)
             rows.append(row)
     found: polars.DataFrame = pl.DataFrame(rows, infer_schema_length=None)
     return found
@@ -139,7 +140,7 @@ def compare(frame: polars.DataFrame, baseline: str | None = None, *, level: floa
 _NOTHING: dict[str, Any] = dict.fromkeys(("ratio", "ratio_is", "ratio_low", "ratio_high", "p"))
 
 
-def _against(part: polars.DataFrame, base: polars.DataFrame | None, same: bool, level: float) -> dict[str, Any]:
+def _against(part: polars.DataFrame, base: polars.DataFrame | None, same: bool) -> dict[str, Any]:
     if same:
         return {**_NOTHING, "ratio": 1.0, "ratio_is": "="}
     if base is None:
@@ -153,7 +154,7 @@ def _against(part: polars.DataFrame, base: polars.DataFrame | None, same: bool, 
     found = {**_NOTHING, "p": permutation_test(one, other)}
     if (other <= 0).any() or (cut and base_cut):  # nothing was learned in some run, or the ratio could be anything
         return found
-    ratio = ratio_interval(one, other, level=level)
+    ratio = ratio_interval(one, other)
     found |= {"ratio": ratio.value, "ratio_is": ">=" if cut else "<=" if base_cut else "="}
     found |= {"ratio_low": 0.0 if base_cut else ratio.low, "ratio_high": np.inf if cut else ratio.high}
     return found
@@ -175,73 +176,42 @@ def _pairs(one: ArrayLike, other: ArrayLike) -> tuple[FloatArray, FloatArray]:
     return first, second
 
 
-def _resample(n: int, resamples: int, seed: int) -> Iterator[IntArray]:
-    """Yield blocks of indices drawn with replacement, [rows, n]."""
-    whole("resamples", resamples, low=1)
-    rng = np.random.default_rng(seed)
-    rows = max(1, _BLOCK // n)
-    for start in range(0, resamples, rows):
-        yield rng.integers(n, size=(min(rows, resamples - start), n))
-
-
-def _interval(value: float, draws: FloatArray, n: int, level: float) -> Interval:
-    if not 0 < real("level", level) < 1:
-        raise SettingError(f"level must lie strictly between 0 and 1, not {level:g}; 0.95 is usual")
-    if n == 1:
-        return Interval(value, -np.inf, np.inf)
-    tail = float(ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, (1 - level) / 2)))
-    low, high = np.quantile(draws, [tail, 1 - tail])
-    return Interval(value, min(float(low), value), max(float(high), value))
-
-
-def rate_interval(wrong: int, runs: int, level: float = 0.95) -> Interval:
-    """Estimate a probability from counts, with the interval of Clopper and Pearson.
-
-    Example:
-        >>> [round(x, 4) for x in rate_interval(0, 100)]
-        [0.0, 0.0, 0.0362]
-    """
-    n = whole("runs", runs, low=1)
-    k = whole("wrong", wrong, low=0, high=n)
-    if not 0 < real("level", level) < 1:
-        raise SettingError(f"level must lie strictly between 0 and 1, not {level:g}; 0.95 is usual")
-    tail = (1 - level) / 2
-    low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, tail))
-    high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - tail))
-    return Interval(k / n, low, high)
-
-
-def failure_rates(rows: polars.DataFrame, level: float = 0.95) -> polars.DataFrame:
+def failure_rates(rows: polars.DataFrame | polars.LazyFrame, by: Sequence[str] = ()) -> polars.DataFrame:
     """Count wrong answers of each learner at each delta and epsilon, over all instances.
 
     If on every instance a wrong answer has probability at most delta, their number is at most what a coin with that
     probability would give, whatever the instances are; so the interval and the test may be made over all of them.
 
     Args:
-        rows: Rows of an experiment, as `results.read` gives them.
-        level: Level of the intervals.
+        rows: Rows of an experiment, as `store.read` or `store.scan` gives them.
+        by: Further columns that split the counts, such as the instance.
 
     Returns:
         Columns learner, delta, epsilon (in units of Delta_min where the experiment's are), runs, stopped (runs that
-        ended by themselves), wrong, rate (wrong over runs), low, high, and chance: the probability of at least so many
-        wrong answers, were each as probable as delta. A small chance is evidence against the guarantee.
+        ended by themselves), wrong, rate (wrong over runs), low and high (Clopper and Pearson), and chance: the
+        probability of at least so many wrong answers, were each as probable as delta. A small chance is evidence
+        against the guarantee.
     """
+    from scipy.stats import binomtest
+
     pl = need("polars", "data")
-    column = "epsilon" if rows["epsilon_per_gap"].null_count() else "epsilon_per_gap"
-    keys = ["learner", "delta", column]
-    counted = rows.group_by(keys, maintain_order=True).agg(
-        pl.len().cast(pl.Int64).alias("runs"),
-        (~pl.col("censored")).sum().cast(pl.Int64).alias("stopped"),
-        (~pl.col("censored") & ~pl.col("correct")).sum().cast(pl.Int64).alias("wrong"),
+    keys, stopped = ["learner", "delta", "epsilon"], ~pl.col("censored")
+    counted = (
+        rows.lazy()
+        .with_columns(epsilon=pl.coalesce("epsilon_per_gap", "epsilon"))
+        .group_by(*keys, *by)
+        .agg(runs=pl.len(), stopped=stopped.sum(), wrong=(stopped & ~pl.col("correct")).sum())
+        .sort(*keys, *by)
+        .collect(engine="streaming")
     )
-    made = []
-    for row in counted.iter_rows(named=True):
-        rate = rate_interval(row["wrong"], row["runs"], level)
-        chance = 1.0 if row["wrong"] == 0 else float(bdtrc(row["wrong"] - 1.0, row["runs"], row["delta"]))
-        made.append({"rate": rate.value, "low": rate.low, "high": rate.high, "chance": chance})
-    shares = pl.DataFrame(made, schema=dict.fromkeys(("rate", "low", "high", "chance"), pl.Float64))
-    found: polars.DataFrame = pl.concat([counted.rename({column: "epsilon"}), shares], how="horizontal")
-    return found
+    found: dict[str, list[float]] = {"rate": [], "low": [], "high": [], "chance": []}
+    for wrong, runs, delta in counted.select("wrong", "runs", "delta").iter_rows():
+        low, high = binomtest(wrong, runs).proportion_ci(LEVEL, "exact")
+        numbers = wrong / runs, low, high, binomtest(wrong, runs, delta, alternative="greater").pvalue
+        for name, number in zip(found, numbers):
+            found[name].append(float(number))
+    made: polars.DataFrame = counted.with_columns(pl.Series(name, column, pl.Float64) for name, column in found.items())
+    return made
 
 
 def too_often(rates: polars.DataFrame) -> polars.Series:

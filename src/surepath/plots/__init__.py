@@ -16,9 +16,7 @@ _NAMES = {
         "challengers_data draw_challengers draw_gap draw_intervals gap_data intervals_data unit_of"
     ),
     "surepath.experiments.drawing": "save",
-    "surepath.experiments.pictures": (
-        "comparison_data cost_data draw_comparison draw_cost draw_stopping rows_of stopping_data"
-    ),
+    "surepath.experiments.pictures": ("comparison_data cost_data draw_comparison draw_cost rows_of"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

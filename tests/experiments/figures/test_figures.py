@@ -66,20 +66,20 @@ def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: st
 
 
 def test_too_many_errors_break_the_guarantee() -> None:
-    paper, ours = error_claims(summary(rows({label: [5, 5] for label in LABELS}, runs=2)), "theory")
+    paper, ours = error_claims(rows({label: [5, 5] for label in LABELS}, runs=2), "theory")
     assert (paper.measured, paper.holds) == ("0 wrong of 24 answers (0.00%)", True)
     assert (ours.measured, ours.holds) == ("0 wrong of 8 answers (0.00%)", True)
     many = answers(0.1, 20, 40)
-    assert not error_claims(summary(many), "theory")[1].holds
-    assert error_claims(summary(many), "theory")[0].measured == "no run stopped before the budget"
+    assert not error_claims(many, "theory")[1].holds
+    assert error_claims(many, "theory")[0].measured == "no run stopped before the budget"
     at = "20 wrong of 40 answers (50.00%); at worst 20 of 40 for Challenger at delta 0.1"
-    assert error_claims(summary(many), "theory")[1].measured == at
-    assert error_claims(summary(answers(0.1, 6, 40)), "theory")[1].holds  # more than a tenth, but chance does that
+    assert error_claims(many, "theory")[1].measured == at
+    assert error_claims(answers(0.1, 6, 40), "theory")[1].holds  # more than a tenth, but chance does that
     # Neither a large delta elsewhere, nor right answers on other instances, nor cut runs hide errors.
-    assert not error_claims(summary(pl.concat([answers(0.1, 0, 180), answers(1e-12, 1, 20)])), "theory")[1].holds
+    assert not error_claims(pl.concat([answers(0.1, 0, 180), answers(1e-12, 1, 20)]), "theory")[1].holds
     others = [answers(0.1, 0, 20, instance=f"j{i}") for i in range(9)]
-    assert not error_claims(summary(pl.concat([*others, answers(0.1, 20, 20)])), "theory")[1].holds
-    assert error_claims(summary(answers(0.1, 3, 20, cut=True)), "theory")[1].holds is None
+    assert not error_claims(pl.concat([*others, answers(0.1, 20, 20)]), "theory")[1].holds
+    assert error_claims(answers(0.1, 3, 20, cut=True), "theory")[1].holds is None
 
 
 def test_theorems_are_judged_on_what_they_are_about() -> None:

@@ -39,7 +39,7 @@ def make(options: Options) -> Found:
     means, spec = common.play(options, "cases", values)
     rows = read(options.folder / "cases")
     instances = [source["id"] for source in spec.instances]
-    judged = [*claims(rows, means, instances), *common.error_claims(means, options.preset)]
+    judged = [*claims(rows, means, instances), *common.error_claims(rows, options.preset)]
     return Found({"runs": rows, "means": means}, judged, spec.to_dict())
 
 

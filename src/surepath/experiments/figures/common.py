@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
-from surepath.experiments.stats import permutation_test
+from surepath.experiments.stats import failure_rates, permutation_test, too_often
 from surepath.experiments.store import scan
 
 if TYPE_CHECKING:
@@ -85,14 +85,13 @@ def play(options: Options, name: str, values: dict[str, Any]) -> tuple[polars.Da
 
 
 def summary(rows: polars.DataFrame | polars.LazyFrame) -> polars.DataFrame:
-    """Aggregate stopping times and answers by (instance, learner, delta, epsilon), in memory independent of the runs.
+    """Aggregate stopping times by (instance, learner, delta, epsilon), in memory independent of the runs.
 
-    Its columns are mean, low and high of tau, runs, censored (share of runs cut), answers (runs that stopped) and wrong
-    (answers more than epsilon from the best).
+    Its columns are mean, low and high of tau, runs and censored (share of runs cut).
     """
     import polars as pl
 
-    tau, stopped = pl.col("tau"), ~pl.col("censored")
+    tau = pl.col("tau")
     return (
         rows.lazy()
         .group_by("instance", "learner", "delta", "epsilon", "epsilon_per_gap")
@@ -102,8 +101,6 @@ def summary(rows: polars.DataFrame | polars.LazyFrame) -> polars.DataFrame:
             tau.max().alias("high"),
             pl.len().alias("runs"),
             pl.col("censored").mean().alias("censored"),
-            stopped.sum().alias("answers"),
-            (~pl.col("correct") & stopped).sum().alias("wrong"),
         )
         .sort("instance", "learner", "delta", "epsilon")
         .collect(engine="streaming")
@@ -141,7 +138,7 @@ def under(largest: float, preset: str, cut: bool) -> bool | None:
     return None if cut or preset != "theory" else True
 
 
-def error_claims(means: polars.DataFrame, preset: str) -> list[Claim]:
+def error_claims(rows: polars.DataFrame | polars.LazyFrame, preset: str) -> list[Claim]:
     """Judge the guarantee, a wrong answer with probability at most delta, for the paper's learners and for Challenger.
 
     Each (learner, delta, epsilon) is tested on each instance and over all of them: a claim is refuted when so many
@@ -151,31 +148,26 @@ def error_claims(means: polars.DataFrame, preset: str) -> list[Claim]:
     words = "EPRL and BPI-UCRL are (epsilon, delta)-PAC with the widths of Algorithm 1"
     if preset != "theory":
         words = "the smaller widths of the experiments are 'still empirically correct'"
-    paper = means["learner"].is_in(OF_THE_PAPER)
-    parts = [(words, means.filter(paper)), ("(ours) Challenger is (epsilon, delta)-PAC", means.filter(~paper))]
-    return [errors_of(claim, part) for claim, part in parts]
+    return [
+        errors_of(words, rows, OF_THE_PAPER),
+        errors_of("(ours) Challenger is (epsilon, delta)-PAC", rows, [CHALLENGER]),
+    ]
 
 
-def errors_of(claim: str, cells: polars.DataFrame) -> Claim:
-    """Judge the guarantee of the learners in these cells."""
+def errors_of(claim: str, rows: polars.DataFrame | polars.LazyFrame, labels: Iterable[str]) -> Claim:
+    """Judge the guarantee of these learners."""
     import polars as pl
-    from scipy.special import bdtrc
 
-    counts, keys = ("wrong", "answers", "runs"), ("learner", "delta", "tolerance")
-    cells = cells.with_columns(tolerance=pl.coalesce("epsilon_per_gap", "epsilon")).select(*keys, *counts)
-    everywhere = cells.group_by(keys).agg(pl.col(counts).sum())
-    tests = pl.concat([everywhere, cells]).filter(pl.col("answers") > 0)
+    own = rows.lazy().filter(pl.col("learner").is_in(list(labels)))
+    tests = pl.concat([failure_rates(own, by).drop(by).filter(pl.col("stopped") > 0) for by in ([], ["instance"])])
     if not tests.height:
         return Claim(claim, "no run stopped before the budget", None)
-    errors, answers = int(cells["wrong"].sum()), int(cells["answers"].sum())
-    # Probability of at least so many errors; of none at least it is 1.
-    chance = bdtrc(tests["wrong"].to_numpy() - 1.0, tests["runs"].to_numpy(), tests["delta"].to_numpy())
-    chance[tests["wrong"].to_numpy() == 0] = 1.0
-    worst = tests.sort(pl.col("wrong") / pl.col("runs") / pl.col("delta")).row(-1, named=True)
+    errors, answers = (int(tests[name].sum()) // 2 for name in ("wrong", "stopped"))  # every run is counted twice
+    worst = tests.sort(pl.col("rate") / pl.col("delta")).row(-1, named=True)
     measured = f"{errors:,} wrong of {answers:,} answers ({errors / answers:.2%})"
     if errors:
         measured += f"; at worst {worst['wrong']} of {worst['runs']} for {worst['learner']} at delta {worst['delta']:g}"
-    return Claim(claim, measured, bool(chance.min() * tests.height >= 0.05))
+    return Claim(claim, measured, not too_often(tests).any())
 
 
 def settled(holds: bool, runs: int) -> bool | None:

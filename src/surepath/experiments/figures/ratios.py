@@ -40,8 +40,8 @@ def make(options: Options) -> Found:
         "learners": common.learners(options.preset),
     }
     means, spec = common.play(options, "ratios", values)
-    means = with_ratios(means)
-    judged = [*claims(means, scan(options.folder / "ratios")), *common.error_claims(means, options.preset)]
+    means, rows = with_ratios(means), scan(options.folder / "ratios")
+    judged = [*claims(means, rows), *common.error_claims(rows, options.preset)]
     return Found({"means": means}, judged, spec.to_dict())
 
 
