@@ -117,8 +117,8 @@ def test_the_table_names_settings_and_missing_guarantees() -> None:
         SIMULATE_NAME, "--learner", "BPIUCRL", "--set", "preset=experiment", "--epsilon", "3", "--runs", "3"
     )
     assert "BPIUCRL" in text
-    assert "widths=empirical" in text
-    assert "empirical widths have no guarantee" in text
+    assert "preset=experiment" in text
+    assert "preset experiment has no guarantee" in text
 
 
 def test_a_graph_without_laws_is_refused(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ sampling = "max-diameter"
 
 [[learners]]
 name = "BPIUCRL"
-widths = "paper"
+elimination = "none"
 """
 
 
@@ -55,7 +55,7 @@ def test_a_file_becomes_cells_with_names(tmp_path: Path) -> None:
     ids = [cell.id for cell in spec.cells()]
     assert len(set(ids)) == len(ids) == 3 * (2 + 2)
     assert ids[0] == "paper_random-v1/s2a2h3/seed2 | max-diameter | delta 0.1"
-    assert ids[2] == "paper_random-v1/s2a2h3/seed2 | BPIUCRL widths=paper | delta 0.1"
+    assert ids[2] == "paper_random-v1/s2a2h3/seed2 | BPIUCRL elimination=none | delta 0.1"
     first = spec.cells()[0]
     gap = families.paper_min_gap("paper_random-v1/s2a2h3/seed2")
     assert first.epsilons == (1.5 * gap, 5 * gap)
@@ -136,8 +136,8 @@ def test_the_key_names_what_decides_the_rows() -> None:
         ("sampling =", "samplin =", 'learners[0].samplin: not a setting of EPRL (did you mean "sampling"?)'),
         ('= "max-diameter"\n\n', '= "max-diametr"\n\n', "learners[0].sampling: sampling 'max-diametr' is not"),
         ("sampling =", "delta = 0.1\nsampling =", "learners[0].delta: delta belongs to the whole experiment"),
-        ('widths = "paper"', 'label = "max-diameter"', 'learners[1]: two learners are called "max-diameter"'),
-        ('widths = "paper"', 'label = "a|b"', "learners[1].label: must be some text without"),
+        ('elimination = "none"', 'label = "max-diameter"', 'learners[1]: two learners are called "max-diameter"'),
+        ('elimination = "none"', 'label = "a|b"', "learners[1].label: must be some text without"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_refused_with_its_field(old: str, new: str, message: str, tmp_path: Path) -> None:
