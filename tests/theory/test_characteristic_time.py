@@ -59,7 +59,7 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     from surepath.theory.characteristic_time import spread
 
     spread(allocation.graph, shares, allocation.weight)
-    allocation._settle(1e-6, 10**6)
+    allocation._settle(1e-6)
     exact = naive.hardness(mdp, means, sigma, allocation.weight) * allocation.unit
     assert allocation.below == pytest.approx(exact, rel=1e-5)
     assert allocation.below <= exact * (1 + 1e-9)  # a small gap is a difference of rounded returns
@@ -111,22 +111,8 @@ def test_a_graph_of_two_thousand_arcs_is_certified() -> None:
 def test_an_arc_that_an_early_step_empties_is_filled_again() -> None:
     # The known arc 5 must carry a hundredth of the episodes; a solver that lets its share vanish ends 1.2 % short.
     table = [[[0, 1]] * 2, [[0, 1], [0, 1]], [[1, 1], [0, 1]], [[0, 0]] * 2]
-    means = [
-        0.1101,
-        0.4778,
-        0.4178,
-        0.1363,
-        0.4195,
-        0.7334,
-        0.0218,
-        0.7617,
-        0.9438,
-        0.5358,
-        0.8342,
-        0.2693,
-        0.0796,
-        0.2228,
-    ]
+    means = [0.1101, 0.4778, 0.4178, 0.1363, 0.4195, 0.7334, 0.0218]
+    means += [0.7617, 0.9438, 0.5358, 0.8342, 0.2693, 0.0796, 0.2228]
     sigma = [0.5, 3, 3, 1, 3, 0, 1, 0, 0, 0.5, 0.5, 0, 1, 3]
     mdp = MDP.from_arrays(table)
     found = characteristic_time(Instance(mdp, Gaussian(means, sigma)))

@@ -54,6 +54,7 @@ from surepath.learners.runs import ASK, BUDGET, GAP, RUN, TELL, RunRecord, list_
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
+MOST_PLANS = 100_000  # that are listed
 METHODS = ("clucb", "combgame", "top-two")
 CLUCB, _, TOP_TWO = range(3)
 
@@ -283,7 +284,6 @@ class Peer(Learner):
         method: "clucb", "combgame" or "top-two". The last two need rewards that are independent within a trial, and
             list all paths.
         prior: The constant c of the threshold of the last two.
-        max_plans: Graphs with more paths are refused where they are listed.
         seed: Of the draws of "top-two"; a simulated run has its own.
 
     Example:
@@ -306,16 +306,14 @@ class Peer(Learner):
         *,
         method: str = "clucb",
         prior: float = 20.0,
-        max_plans: int = 100_000,
         seed: int = 0,
     ) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         self.method = one_of("method", method, METHODS)
         self.prior = positive("prior", prior)
-        self.max_plans = whole("max_plans", max_plans, low=1)
         self.seed = whole("seed", seed, low=0)
         nothing = np.zeros((0, mdp.horizon), dtype=np.int64)
-        self._plans = nothing if method == "clucb" else list_plans(mdp, self.max_plans, f'Peer(method="{method}")')
+        self._plans = nothing if method == "clucb" else list_plans(mdp, MOST_PLANS, f'Peer(method="{method}")')
         self._field = self._new_field(self.epsilon, self.seed % (1 << 62))
         self._connect()
 

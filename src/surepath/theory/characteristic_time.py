@@ -290,6 +290,8 @@ STEP = 0.03  # of the grid of k, in logarithm; a step off by half of it costs (S
 TURN_STEPS = 500  # quasi-Newton steps a turn
 STIR = (0.0, 0.02, 0.001)  # shares of the start that are moved, by turn
 SHARPEST = 3000.0  # of the smooth minimum: its error is log(challengers) / sharpness
+MOST_SEARCHES = 60  # of searching for harder paths
+SEARCH_LIMIT = 2_000_000  # nodes of the final branch and bound
 LP_ARCS = 40_000  # above this many arcs the mixture of gradients is the smooth minimum's own
 
 
@@ -355,8 +357,8 @@ class Allocation:
         spread(self.graph, share, weight)
         return weight
 
-    def solve(self, tolerance: float, rounds: int, limit: int) -> None:
-        """Raise `below` and lower `above` until they are within the relative tolerance, or `rounds` are spent.
+    def solve(self, tolerance: float) -> None:
+        """Raise `below` and lower `above` until they are within the relative tolerance, or MOST_SEARCHES are spent.
 
         The best allocation against the challengers known so far is often absurd for those that are not; so the
         next one is searched for on the line to it, and a step is taken only where it helps against all.
@@ -365,7 +367,7 @@ class Allocation:
         if not self.rows:
             self.below = self.above = np.inf
             return
-        for turn in range(rounds):
+        for turn in range(MOST_SEARCHES):
             known, before = len(self.rows), best
             ahead = self._improve(SHARPEST * min(1.0, 4.0 ** (turn - 4)), STIR[turn % len(STIR)])
             for part in (1.0, 0.6, 0.3, 0.1, 0.03):
@@ -381,16 +383,16 @@ class Allocation:
                 self._certify(self.weight)
             stuck = len(self.rows) == known and best <= before * (1 + tolerance / 100)
             if stuck or best >= (1 - 0.8 * tolerance) * self.above:
-                best = self._settle(tolerance, limit)
+                best = self._settle(tolerance)
                 if self.below >= (1 - tolerance) * self.above:
                     return
-        self._settle(tolerance, limit)
+        self._settle(tolerance)
 
-    def _settle(self, tolerance: float, limit: int) -> float:
+    def _settle(self, tolerance: float) -> float:
         """Prove what the weights achieve, by branch and bound; keep the challenger that decides it."""
         seen = self._find_challengers(self.weight)
         hardest = np.full(self.mdp.horizon, -1, dtype=np.int64)
-        low, found = search(self.graph, seen.ask, seen.to_go, tolerance / 20, limit, hardest)
+        low, found = search(self.graph, seen.ask, seen.to_go, tolerance / 20, SEARCH_LIMIT, hardest)
         self.below = max(self.below, low / 2)
         if found < np.inf:
             self._keep(hardest)
@@ -459,22 +461,19 @@ class Allocation:
         start = (1 - 2 * stir) * self.weight + stir * self.even + stir * self.pointed
         logits = np.log(np.maximum(start, 1e-12))
         game = self._challengers()
+
+        def value(at: FloatArray, sharp: float) -> tuple[float, FloatArray]:
+            slope = np.empty_like(at)
+            return softmin(self.graph, game, sharp, at, weight, slope), slope
+
         for softer in (64.0, 16.0, 4.0, 1.0):  # a sharp minimum is followed from a soft one, not from afar
             if sharpness / softer >= 5:
                 steps = TURN_STEPS if softer == 1 else TURN_STEPS // 4
-                logits = self._play(game, sharpness / softer, steps, logits)
-        softmin(self.graph, game, sharpness, logits, weight, np.empty_like(logits))
+                options = {"maxiter": steps, "maxcor": 16, "ftol": 1e-10, "gtol": 1e-10}
+                args = (sharpness / softer,)
+                logits = minimize(value, logits, args, jac=True, method="L-BFGS-B", options=options).x
+        value(logits, sharpness)
         return weight
-
-    def _play(self, game: Challengers, sharpness: float, steps: int, logits: FloatArray) -> FloatArray:
-        """Minimise `softmin` by quasi-Newton steps from these logits on."""
-
-        def value(at: FloatArray) -> tuple[float, FloatArray]:
-            slope = np.empty_like(at)
-            return softmin(self.graph, game, sharpness, at, np.empty_like(at), slope), slope
-
-        options = {"maxiter": steps, "maxcor": 16, "ftol": 1e-10, "gtol": 1e-10}
-        return np.asarray(minimize(value, logits, jac=True, method="L-BFGS-B", options=options).x)
 
     def _heights(self, weight: FloatArray) -> tuple[FloatArray, csr_array]:
         """Compute f_q of the challengers kept, and their gradients by weight as rows."""
@@ -544,22 +543,12 @@ class Allocation:
 #
 #     1 / T* = max over flows w of value 1 of min over paths q of gap_q^2 / (2 sum over K of sigma_e^2 / w_e),
 #
-# K being the arcs in exactly one of q and the best path, gap_q how much q falls short. Any algorithm that finds the
-# best path with probability 1 - delta plays at least T* kl(delta, 1 - delta) episodes on average (Gaussian rewards).
-#
-# Every f_q(w) = gap_q^2 / (2 sum sigma^2 / w) is concave and grows in proportion to w, so f_q(w') <= <gradient at w,
-# w'> for all w'. Hence both sides are certified:
-#
-# - from below, 1/T* >= min over q of f_q(w) at any w, the minimum bounded by branch and bound
-# (`characteristic_time.py`); - from above, 1/T* <= the heaviest path under any mixture of gradients of f_q's: one
-# dynamic program.
-#
-# In between: keep the hardest q's found, maximise a smooth minimum of their f_q over flows (written as shares of the
-# arcs at each node, so that every point is a flow), search for harder q's, repeat; mix the gradients by a linear
+# K being the arcs in exactly one of q and the best path, gap_q how much q falls short. Every f_q(w) = gap_q^2 / (2 sum
+# sigma^2 / w) is concave and grows in proportion to w, so f_q(w') <= <gradient at w, w'> for all w'. Hence both sides
+# are certified: 1 / T* is at least min over q of f_q(w) at any w, the minimum bounded by branch and bound, and at most
+# the heaviest path under any mixture of gradients of f_q's, one dynamic program. In between: keep the hardest q's
+# found, maximise a smooth minimum of their f_q over flows, search for harder q's, repeat; mix the gradients by a linear
 # program.
-
-MOST_SEARCHES = 60  # of searching for harder paths
-SEARCH_LIMIT = 2_000_000  # nodes of the final branch and bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -631,7 +620,7 @@ def characteristic_time(
         best = Allocation(at)
     if best.nothing_to_learn:
         return CharacteristicTime(0.0, 0.0, 0.0, best.uniform(), True)
-    best.solve(tolerance, MOST_SEARCHES, SEARCH_LIMIT)
+    best.solve(tolerance)
     # Gaps are differences of returns, and each arc's may have been taken for 0 within the tolerance: what a path's gap
     # may be off by, relative to the least gap, is added on both sides (twice, for its square).
     rounding = 1 + 1e-13 + 2 * instance.mdp.horizon * at.gaps.tolerance / best.least

@@ -210,16 +210,6 @@ def survey(graph: Layers, state: State) -> bool:
 
 
 @inner_kernel
-def share_passes(graph: Layers, state: State) -> None:
-    """Make the passes that this rule needs before the next episode ahead of the return rule, which needs them too."""
-    survey(graph, state)
-    if state.tally[at.N_ACTIVE] == len(graph.target) and state.tally[at.FRESH_BEST] == 0:
-        for i in range(len(graph.first)):
-            state.node[at.BEST, i] = state.node[at.HIGHEST, i]  # all policies are active
-        state.tally[at.FRESH_BEST] = 1
-
-
-@inner_kernel
 def eliminate_by_value(graph: Layers, rules: Rules, state: State) -> int:
     """Eliminate the arcs that `mark` has marked; return how many."""
     removed = 0
@@ -368,8 +358,6 @@ def eliminate(graph: Layers, rules: Rules, state: State, marked: bool | np.bool_
             if rules.authors == 0:
                 continue  # both rules first, then what follows from them
         elif judging and rules.by_return == 1 and not is_idle(state.real):
-            if rules.by_value == 1:
-                share_passes(graph, state)
             removed += eliminate_by_return(graph, rules, state)
         if removed > 0:
             refresh_passable(graph, rules, state)

@@ -125,15 +125,9 @@ class RuleLearner(Learner):
 
     def widths_now(self) -> FloatArray:
         """Compute half the confidence interval of each arc, infinite where unvisited, float [N]."""
-        rules, known = self.rules, self.mdp.is_known
-        table = self._table_for(int(self._visits.max()))
-        with np.errstate(invalid="ignore"):  # 0 times infinity on known arcs
-            width = np.minimum(self.sigma * table[np.minimum(self._visits, len(table) - 1)], rules.cap)
-        for arc in np.flatnonzero(self._visits >= len(table)).tolist():
-            width[arc] = min(self.sigma[arc] * new_table(rules, 1, int(self._visits[arc]))[0], rules.cap)
-        width[(self._visits == 0) & ~known] = rules.cap
-        width[known] = 0.0
-        return cast(FloatArray, width)
+        base = np.array([new_table(self.rules, 1, int(max(n, 1)))[0] for n in self._visits])
+        width = np.where(self._visits > 0, np.minimum(self.sigma * base, self.rules.cap), self.rules.cap)
+        return np.where(self.mdp.is_known, 0.0, width)
 
     def passable_now(self) -> BoolArray:
         """Return which arcs lie on a path of some active policy, bool [N]."""
