@@ -255,7 +255,7 @@ int main(int argc, char** argv) {
     Problem p;
     vector<int64_t> head;
     vector<double> real;
-    read(f, head, 8), read(f, real, 4);
+    read(f, head, 8), read(f, real, 3);
     p.nodes = head[0], p.arcs = head[1], p.horizon = head[2];
     p.authors = head[5], p.least_played = head[6], p.periods = head[7];
     p.factor = real[0], p.delta = real[1], p.cap = real[2];

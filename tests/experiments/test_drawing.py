@@ -33,6 +33,7 @@ from tests.plots.worlds import runs
 # Drawings: complete, one column wide, the same bytes every time; a missing matplotlib is named with its extra ---------
 
 pytest.importorskip("matplotlib")
+pytest.importorskip("polars")
 
 
 def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,9 +90,6 @@ def test_every_kind_of_series_is_drawn() -> None:
 
 
 # Pictures of simulated runs: distributions, means and ratios that can be counted by hand ------------------------------
-
-polars: Any = pytest.importorskip("polars")
-pytest.importorskip("matplotlib")
 
 
 def test_costs_are_means_with_the_interval_of_the_comparison() -> None:
@@ -150,9 +148,6 @@ def test_results_of_simulate_and_folders_are_read_alike(tmp_path: Path) -> None:
 
 
 # The report of one's own experiment: it needs no other file, names what it counts, and escapes what it shows ----------
-
-pytest.importorskip("polars")
-pytest.importorskip("matplotlib")
 
 
 @pytest.fixture(scope="module")

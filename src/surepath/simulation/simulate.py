@@ -304,7 +304,7 @@ def simulate(
     with Reporter(progress, runs) as report:
         if workers > 1:
             _compile(learner, instance)
-        records = play_all(some, runs, workers, report)
+        records = play_all(some, runs, workers, report) if workers > 1 or progress else [some(0, runs)]
     how = {"seed": seed, "runs": runs, "first_run": first_run, "budget": budget}
     found = _results(records, learner, instance, grid, how)
     found.along = {whole("along", t, low=1): found for t in along}

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from surepath import Gaussian, Instance, families
 from surepath.cli.main import app
-from surepath.experiments.drawing import AS_STRIP, draw_panels
+from surepath.experiments.drawing import AS_STRIP
 from surepath.experiments.figures import budget, cases, cover, hard, peers, ratios
 from surepath.experiments.figures.common import (
     LABELS,
@@ -24,26 +24,17 @@ from surepath.experiments.figures.common import (
     cheaper_everywhere,
     compared,
     error_claims,
-    learners,
     proven,
     summary,
     under,
 )
 from surepath.experiments.figures.reproduce import FIGURES, Section, report
-from surepath.experiments.spec import Spec
 from tests.experiments.figures.frames import rows
 
 # Every figure is one file with its data, its drawing and its claims; all share learners and presets -------------------
 
-pytest.importorskip("polars")
-
-
-def test_a_drawing_is_a_matplotlib_figure(tmp_path: Path) -> None:
-    pytest.importorskip("polars")
-    figure_class = pytest.importorskip("matplotlib.figure").Figure
-    drawn = draw_panels(cover.panels(cover.make(Options(folder=tmp_path)).frames), cover.TITLE)
-    assert isinstance(drawn, figure_class)
-    assert drawn.get_suptitle() == cover.TITLE
+pl = pytest.importorskip("polars")
+pytest.importorskip("matplotlib")
 
 
 def test_figures_are_imported_without_matplotlib() -> None:
@@ -53,8 +44,6 @@ def test_figures_are_imported_without_matplotlib() -> None:
 
 
 # Claims are judged by what was measured: hand-made frames with known verdicts -----------------------------------------
-
-pl = pytest.importorskip("polars")
 
 
 def answers(delta: float, wrong: int, runs: int, cut: bool = False, instance: str = "i") -> Any:
@@ -134,9 +123,6 @@ def test_cases_show_every_run() -> None:
     ]
 
 
-pl = pytest.importorskip("polars")
-
-
 def frames() -> dict[str, Any]:
     """Two sizes of each axis, and two deltas."""
     rows = [
@@ -161,22 +147,6 @@ def test_hard_has_a_panel_per_size_with_its_bounds() -> None:
     assert (design.label, design.y) == ("design, fixed in advance", [10.0, 20.0])
     assert (learner.x, learner.y, learner.low, learner.high) == ([2, 4], [20.0, 40.0], [9, 9], [99, 99])
     assert (lower.label, lower.y, upper.y, upper.dash) == ("lower bound", [2.0, 4.0], [2e4, 4e4], "dashed")
-
-
-pl = pytest.importorskip("polars")
-
-
-def test_the_whole_grid_is_one_spec() -> None:
-    spec = Spec.from_dict(
-        {
-            "runs": 10,
-            "deltas": [0.1],
-            "epsilons_per_gap": list(ratios.EPSILON_GRID),
-            "instances": [{"family": "paper_random", "seeds": "0..9", "sigma": 0.5}],
-            "learners": learners("experiment"),
-        }
-    )
-    assert len(spec.cells()) == 10 * 4
 
 
 def test_ratios_divide_means_and_mark_cut_baselines() -> None:
@@ -250,9 +220,6 @@ def test_peers_have_a_panel_per_axis_with_the_limit() -> None:
 
 
 # `surepath reproduce`: small versions of whole figures, from the command line to the report ---------------------------
-
-pytest.importorskip("polars")
-pytest.importorskip("matplotlib")
 
 
 @pytest.mark.parametrize("name", ["figure-1", "figure-4", "figure-peers", "figure-budget"])
