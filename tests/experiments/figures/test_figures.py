@@ -24,9 +24,7 @@ from surepath.experiments.figures.common import (
     cheaper_everywhere,
     compared,
     error_claims,
-    proven,
     summary,
-    under,
 )
 from surepath.experiments.figures.reproduce import FIGURES, Section, report
 from tests.experiments.figures.frames import rows
@@ -71,14 +69,19 @@ def test_too_many_errors_break_the_guarantee() -> None:
     assert error_claims(answers(0.1, 3, 20, cut=True), "theory")[1].holds is None
 
 
-def test_theorems_are_judged_on_what_they_are_about() -> None:
-    frame = rows({label: [5, 5] for label in LABELS}, runs=2)
-    assert set(proven(frame, "theory")["learner"]) == set(LABELS)
-    assert set(proven(frame, "experiment")["learner"]) == {"Challenger"}
-    assert under(0.5, "theory", cut=False) is True
-    assert under(0.5, "theory", cut=True) is None
-    assert under(0.5, "experiment", cut=False) is None
-    assert under(1.5, "experiment", cut=True) is False
+@pytest.mark.parametrize(
+    ("share", "preset", "cut", "holds"),
+    [
+        (0.5, "theory", 0.0, True),
+        (0.5, "theory", 0.1, None),
+        (0.5, "experiment", 0.0, None),
+        (2, "experiment", 0.1, False),
+    ],
+)
+def test_theorems_are_judged_on_what_they_are_about(share: float, preset: str, cut: float, holds: bool | None) -> None:
+    data = frames()["sizes"].with_columns(high=1.0, upper=1 / share, censored=cut)
+    data = pl.concat([data, data.with_columns(learner=pl.lit("Challenger"))])
+    assert hard.claims({"sizes": data}, preset)[-1].holds is holds
 
 
 def test_factors_and_probabilities_are_those_of_the_pairs() -> None:

@@ -123,21 +123,6 @@ SIGNIFICANCE = 0.05
 ENOUGH_RUNS = 6  # runs: with fewer no exchange of pairs has a probability below SIGNIFICANCE, so nothing can be settled
 
 
-def proven(frame: polars.DataFrame, preset: str) -> polars.DataFrame:
-    """Keep the rows of learners that carry a guarantee: all with the proven widths, Challenger with any."""
-    return frame if preset == "theory" else frame.filter(learner=CHALLENGER)
-
-
-def under(largest: float, preset: str, cut: bool) -> bool | None:
-    """Judge whether runs of EPRL stay under an upper bound, given the largest ratio of a run to its bound.
-
-    The theorems are about the proven widths, so other presets and cut runs can refute the claim but not confirm it.
-    """
-    if largest > 1:
-        return False
-    return None if cut or preset != "theory" else True
-
-
 def error_claims(rows: polars.DataFrame | polars.LazyFrame, preset: str) -> list[Claim]:
     """Judge the guarantee, a wrong answer with probability at most delta, for the paper's learners and for Challenger.
 

@@ -110,7 +110,8 @@ def _figure(name: str, options: Options) -> Section:
     module = FIGURES[name]
     started = time.perf_counter()
     found = module.make(replace(options, folder=options.folder / EXPERIMENTS))
-    figure = draw_panels(module.panels(found.frames), f"{module.TITLE} ({options.preset} settings)", across=3)
+    of = f" ({options.preset} settings)" if name[-1].isdigit() else ""  # our own figures have their own
+    figure = draw_panels(module.panels(found.frames), module.TITLE + of, across=3)
     for form in ("svg", "pdf"):
         write_bytes(options.folder / f"{name}.{form}", picture_bytes(figure, form))
     for part, frame in found.frames.items():
