@@ -134,14 +134,16 @@ ENDLESS_RUNS = {
 
 @pytest.mark.parametrize("learner", ENDLESS_RUNS)
 def test_an_error_in_the_users_progress_function_ends_the_runs(learner: str) -> None:
+    begun: list[float] = []
+
     def stop(done: int, runs: int) -> None:
+        begun.append(time.monotonic())
         raise RuntimeError("enough")
 
-    begun = time.monotonic()
     spec, instance = ENDLESS_RUNS[learner]
     with pytest.raises(RuntimeError, match="enough"):
         simulate({**spec, "epsilon": 0.0, "delta": 0.1}, instance, 40, seed=0, workers=2, budget=10**12, progress=stop)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun[0] < 30
 
 
 ENDLESS = """
