@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 
 from surepath import Study, plots
 from surepath.experiments.drawing import picture_bytes
-from surepath.experiments.pictures import epsilon_column
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
+from surepath.experiments.stats import epsilon_column
 from tests.cli.shell import shell
 from tests.experiments.specs import MAX_DIAMETER
 
@@ -57,7 +57,6 @@ def drawn(study: Study, folder: Path) -> dict[str, Any]:
         "plot-challengers": plots.draw_challengers(plots.challengers_data(study)),
         "plot-cost": plots.draw_cost(plots.cost_data(rows, "chain-v1/n3k2/seed7"), column),
         "plot-compare": plots.draw_comparison(plots.comparison_data(rows, "BPI-UCRL"), column),
-        "plot-stopping": plots.draw_stopping(plots.stopping_data(rows, "chain-v1/n3k2/seed7"), column),
     }
 
 

@@ -22,6 +22,7 @@ from surepath.kernels.sweeps import Reality, reality_of
 from surepath.learners.base import Learner, build
 from surepath.learners.own_rules import with_rules
 from surepath.learners.runs import (
+    BUDGET,
     BUDGET_AND_ZERO,
     STOP_REASONS,
     RunRecord,

@@ -94,14 +94,14 @@ class RuleLearner(Learner):
         mdp = self.mdp
         return new_state(self.layers, mdp.horizon, self.sigma, mdp.is_known, self.known_gain, self._table)
 
-    def _play(self, state: State, *rest: Any) -> float:
+    def _steps(self, state: State, *rest: Any) -> float:
         """Call `play`, with a new cover as often as static max-coverage asks for one."""
         while (answer := play(self.layers, self.rules, state, *rest)) == NEEDS_COVER:
             renew_cover(self.graph, state)
         return answer
 
     def _serve(self, task: int) -> float:
-        return self._play(self._state, NO_REALITY, _IDLE_RNG, task, 0, self._epsilons, self._no_record)
+        return self._steps(self._state, NO_REALITY, _IDLE_RNG, task, 0, self._epsilons, self._no_record)
 
     # The contract ----------------------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class RuleLearner(Learner):
             while True:
                 state = state._replace(table=self._table_for(limit))
                 task = tasks.FINISH if limit == budget else tasks.RUN
-                self._play(state, reality, rng, task, limit, falling, record)
+                self._steps(state, reality, rng, task, limit, falling, record)
                 if tally[at.SETTLED] == size:
                     break
                 raise_if_cancelled()
