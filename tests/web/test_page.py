@@ -50,6 +50,10 @@ def test_a_study_says_what_is_proven_and_shows_how(site: Site, window: Window, p
     assert page.locator(".gap path.line").count() == 1
     assert page.locator(".gap .asked-label").text_content() == "asked for: 0.3"
     assert page.locator(".rivals > li").count() == 3
+    labels = page.eval_on_selector_all(".graph path.arc", "all => all.map(a => a.getAttribute('aria-label'))")
+    for label in labels:
+        assert re.search(r"in the current plan|ruled out: no plan through it can be the best|still possible", label)
+    assert any("the best plan through it is estimated" in label for label in labels)
     page.wait_for_selector(".pace path.line", state="attached")
     pace = page.locator(".pace p").last.inner_text()
     assert re.match(rf"{len(study)} results in [\d.]+ s: [\d.,]+ a (second|minute), lately ", pace)
@@ -131,17 +135,6 @@ def test_hover_and_keys_tell_about_an_option(site: Site, window: Window) -> None
     assert page.locator(".graph path[tabindex='0']").count() == 1
     page.keyboard.press("Escape")
     assert tip.is_hidden()
-
-
-def test_why_an_option_is_ruled_out(site: Site, window: Window) -> None:
-    page = window.open(site, "rag")
-    page.wait_for_selector(".graph path.arc", state="attached")
-    labels = page.eval_on_selector_all(".graph path.arc", "all => all.map(a => a.getAttribute('aria-label'))")
-    assert len(labels) == 14
-    assert any("in the current plan" in label for label in labels)
-    for label in labels:
-        assert re.search(r"in the current plan|ruled out: no plan through it can be the best|still possible", label)
-    assert any("the best plan through it is estimated" in label for label in labels)
 
 
 def test_arrow_keys_move_along_the_gap_and_it_is_read_out(site: Site, window: Window, place: str) -> None:

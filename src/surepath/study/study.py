@@ -716,7 +716,7 @@ class Study(BaseStudy):
     @property
     def cases(self) -> list[CaseSummary]:
         """Return what is known of each case that was played, the hardest first."""
-        return summarize(self)
+        return summarize(self) if self._cases.names else []
 
     @property
     def digest(self) -> str:
