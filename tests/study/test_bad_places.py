@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 from surepath.errors import SettingError, StorageError, StudyError
@@ -78,6 +79,7 @@ def as_nobody(do: Callable[[], Any]) -> Any:
 
     def run_it() -> Any:
         if os.getuid() == 0:
+            numba.njit(lambda: 0)()  # imports all that compiling needs, from where others may not read
             os.setgroups([])
             os.setgid(65534)
             os.setuid(65534)
