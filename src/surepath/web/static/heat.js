@@ -64,7 +64,7 @@ export class Heat {
     const score = cell.mean === null ? "–" : number(cell.mean), width = cell.visits && cell.width !== null && cell.state !== "known" ? ` ± ${number(cell.width, 2)}` : "";
     const told = { open: "still possible", out: "ruled out", excluded: "excluded as infeasible", known: "known" }[cell.state];
     const words = [`${cell.label} at ${step}`, `${unit} ${score}${width}`, cell.state === "known" ? null : `tried ${plural(cell.visits, "time")}`, cell.planned ? "in the current plan" : told,
-      cell.short ? `the best plan through it is estimated ${number(cell.short)} worse than the best` : null].filter(Boolean).join(", ");
+      cell.short > 1e-6 * worst ? `the best plan through it is estimated ${number(cell.short)} worse than the best` : null].filter(Boolean).join(", ");
     const element = h("button", { type: "button", class: `cell ${cell.state}${cell.planned ? " plan" : ""}`, tabindex: -1, title: words, "aria-label": words, "data-cell": `${step} ${cell.label}`,
       onclick: () => { this.at = element.dataset.cell; this.choose?.({ step, label: cell.label, stage: cell.stage, words }); } },
     h("span", { class: "name" }, cell.label), h("span", { class: "value" }, score, " ", h("small", {}, width)), h("span", { class: "tried" }, tried));
