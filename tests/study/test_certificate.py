@@ -168,7 +168,7 @@ def test_minimized_scores_and_worst_scores_of_failures_are_put_in_words() -> Non
         ("", "it is not JSON"),
         ("[]", 'it lacks "kind"'),
         ('{"kind": "surepath certificate"}', "has format None"),
-        ('{"kind": "surepath certificate", "format": 99}', "has format 99; this version .* format 7 alone"),
+        ('{"kind": "surepath certificate", "format": 99}', "has format 99; this version .* format 8 alone"),
         ('{"b": 1, "a": 1, "a": 2}', "the field 'a' appears twice in one object"),
         ('{"a": NaN}', "it holds NaN"),
         ("[" * 100_000, "it is not JSON"),
