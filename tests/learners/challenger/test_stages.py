@@ -168,13 +168,13 @@ def test_totals_bound_plans_that_share_no_step_as_enumeration_does(seed: int) ->
     learner._act(tasks.CHECK)
     twin, work = twin_of(learner), learner._work
     assert work.stage_work is not None
-    p = tuple(work.incumbent.tolist())
+    p, most = tuple(work.incumbent.tolist()), 0.0
     for q in set(counts) - {p}:
         found, exact = float(work.stage_work.bound[TOTAL, list(q)].sum()), twin.totals(q, p)
         width = exact - sum(twin.difference(x, y) for x, y in zip(q, p))
         assert found == exact == np.inf or -5e-4 * width - 1e-9 <= found - exact <= 0.02 * width + 1e-9
-    gap = learner.certified_gap()
-    assert gap <= max(0.0, *(twin.totals(q, p) for q in counts if q != p)) * 1.03 + 1e-9
+        most = max(most, exact + 0.02 * width)  # the slopes tried cost a part of the width, which may exceed the bound
+    assert learner.certified_gap() <= 1.002 * most + 1e-9
 
 
 @pytest.mark.parametrize(
