@@ -267,7 +267,6 @@ class Watcher:
         self.listeners: set[asyncio.Queue[str | None]] = set()
         self.task: asyncio.Task[None] | None = None
         self._seen: dict[str, Any] | None = None
-        self._sent = 0  # settled trials up to which points were sent
 
     def poll(self) -> dict[str, Any] | None:
         """Return what differs from the last call, or None; the first time all of the status."""
@@ -278,8 +277,7 @@ class Watcher:
             learner: Any = fold.view
             status = page_status(still, fold, rows)
             arrays = {name: getattr(learner, name) for name in ("visits", "failures", "active", "excluded")}
-            self._seen = {"change": fold.change, "stamp": fold.stamp, "status": status, **arrays}
-            known, self._sent = self._sent, fold.prefix
+            self._seen = {"change": fold.change, "stamp": fold.stamp, "prefix": fold.prefix, "status": status, **arrays}
             if before is None:
                 return {"change": fold.change, "status": status}
             changed = np.zeros(self.at.study.mdp.n_arcs, dtype=bool)
@@ -290,7 +288,7 @@ class Watcher:
                 "change": fold.change,
                 "status": {name: value for name, value in status.items() if before["status"][name] != value},
                 "arcs": arc_values(learner, np.flatnonzero(changed)),
-                "gap": [drawn(point) for point in points_of(fold) if point.trials > known],
+                "gap": [drawn(point) for point in points_of(fold) if point.trials > before["prefix"]],
             }
 
     async def run(self) -> None:
