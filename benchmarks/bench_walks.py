@@ -98,9 +98,9 @@ def from_spec_to_figure(folder: Path) -> Task:
 # Each walk, and the most files that it should take.
 WALKS: dict[str, tuple[Callable[[Path], Task], int]] = {
     "file -> ask/tell -> recommend": (from_file_to_recommendation, 15),
-    "HTTP ask + tell": (over_http, 18),
     "simulate EPRL": (simulated_eprl, 18),
     "spec -> figure": (from_spec_to_figure, 35),
+    "HTTP ask + tell": (over_http, 18),  # last: its server runs on
 }
 
 
