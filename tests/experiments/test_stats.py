@@ -71,6 +71,7 @@ def test_the_permutation_test_counts_exchanges(seed: int) -> None:
     one, other = rng.integers(0, 9, 8).astype(float), rng.integers(2, 9, 8).astype(float)
     exact = naive_p(one.tolist(), other.tolist())
     assert permutation_test(one, other) == pytest.approx(exact)
+    assert permutation_test(one[:1], other[:1]) == naive_p(one[:1].tolist(), other[:1].tolist()) == 1.0
     many = permutation_test(np.concatenate([one, np.zeros(8)]), np.concatenate([other, np.zeros(8)]))
     assert many == pytest.approx(exact, abs=0.02)
 
