@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from io import StringIO
@@ -18,7 +17,6 @@ from typer.testing import CliRunner
 from surepath import Challenger, Study, families
 from surepath.cli.demo import _what_next, kept, new_study, watched
 from surepath.cli.main import app, this_program
-from tests.kernels.compiled import compiled_only
 
 
 def call(*arguments: str) -> str:
@@ -130,27 +128,3 @@ def test_the_figures_shipped_are_those_computed() -> None:
         share = 0.01 if name == "limit_of_the_best" else 1e-9
         assert figure.pop("trials") == pytest.approx(made[name].pop("trials"), rel=share), name
         assert figure == made[name]
-
-
-@compiled_only
-def test_the_demo_needs_no_kernels_but_challengers() -> None:
-    program = """
-import sys
-from typer.testing import CliRunner
-from surepath.cli.main import app
-result = CliRunner().invoke(app, ["demo", "--json"], catch_exceptions=False)
-assert result.exit_code == 0, result.output
-used = set()
-for name, module in list(sys.modules.items()):
-    for value in list(vars(module).values()) if name.startswith("surepath.") else ():
-        if getattr(value, "overloads", None) and getattr(value, "py_func", None) is not None:
-            used.add(value.py_func.__module__)
-print(" ".join(sorted(name for name in used if name.startswith("surepath."))))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    modules = done.stdout.split()
-    assert "surepath.learners.challenger.run" in modules
-    assert [
-        name for name in modules if not name.startswith(("surepath.learners.challenger.", "surepath.kernels."))
-    ] == []

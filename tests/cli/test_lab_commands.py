@@ -132,14 +132,3 @@ def test_what_cannot_be_drawn_is_refused_in_words(
     done = CliRunner().invoke(app, ["plot", *words])
     assert isinstance(done.exception, error)
     assert message in str(done.exception)
-
-
-def test_the_report_of_an_experiment(place: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["experiment", "report", str(place / "results")])
-    assert done.exit_code == 0, done.output
-    assert "within what delta allows" in done.stdout
-    assert f"report: {place / 'results' / 'report.html'}" in done.stdout
-    words = ["experiment", "report", str(place / "results"), "-o", str(tmp_path / "r.html"), "--json"]
-    told = json.loads(CliRunner().invoke(app, words).stdout)
-    assert (tmp_path / "r.html").exists()
-    assert len(told["rates"]) == 4

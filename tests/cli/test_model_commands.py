@@ -167,11 +167,6 @@ def test_show_takes_ids_and_counts_beyond_counting() -> None:
             3,
             "error: id 'chain-v1/n3k2/sead7': 'sead7' names no parameter (did you mean",
         ),
-        (
-            ["plot", "graph", "bandit-v1/k3/seed0", "-o", "g.gif"],
-            3,
-            "error: a picture ends in .png, .svg, .pdf",
-        ),
         (["plot", "graph", "bandit-v1/k3/seed0", "-o", "no/g.png"], 5, "error: cannot write no/g.png: No such file"),
         (["plot", "graph", "bandit-v1/k3001/seed0"], 3, "error: a picture of 3,001 options shows nothing"),
         (["new", "p.txt"], 3, "error: a problem file ends in .json, .csv or .xlsx, not '.txt': p.txt"),

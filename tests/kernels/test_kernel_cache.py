@@ -56,9 +56,6 @@ def answer_of(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout.splitlines()[0]
 
 
-# Where ---------------------------------------------------------------------------------------------------------------
-
-
 def test_the_usual_place_is_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "SUREPATH_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
@@ -94,9 +91,6 @@ def test_without_a_private_folder_kernels_are_compiled_and_that_is_said_once(tel
     assert f"others can write to {tmp_path / 'wide'}" in done.stderr
     assert "SUREPATH_CACHE_DIR" in done.stderr
     assert not list((tmp_path / "wide").rglob("*.nb?"))
-
-
-# Which ---------------------------------------------------------------------------------------------------------------
 
 
 def imported(file: Path) -> set[str]:
@@ -141,35 +135,15 @@ def test_a_constant_of_the_model_is_in_the_key(monkeypatch: pytest.MonkeyPatch, 
         before = source_key()
 
 
-# Whose ---------------------------------------------------------------------------------------------------------------
-
-
 @compiled_only
-def test_numbas_setting_keeps_kernels_of_other_sources_apart(tell: Tell, tmp_path: Path) -> None:
-    done = tell(FILL, NUMBA_CACHE_DIR=str(tmp_path / "shared"))
-    assert done.returncode == 0, done.stderr
-    place = Path(done.stdout.splitlines()[1])
-    assert place.parent.parent == tmp_path / "shared" / "surepath" / "numba"
-
-
-# Damaged -------------------------------------------------------------------------------------------------------------
-
-
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
-    "empty": lambda data: b"",
-    "half": lambda data: data[: len(data) // 2],
-    "text": lambda data: b"not a cache\n",
-}
-
-
-@compiled_only
-@pytest.mark.parametrize(("ending", "damage"), [(".nbi", "text"), (".nbc", "half")])
-def test_a_damaged_file_is_replaced(tell: Tell, tmp_path: Path, ending: str, damage: str) -> None:
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_a_damaged_file_is_replaced(tell: Tell, tmp_path: Path, ending: str) -> None:
     first = answer_of(tell(FILL))
     files = list((tmp_path / "home").rglob(f"widths.fill_table*{ending}"))
     assert files
     for file in files:
-        file.write_bytes(DAMAGE[damage](file.read_bytes()))
+        data = file.read_bytes()
+        file.write_bytes(data[: len(data) // 2])
     again = tell(FILL)
     assert answer_of(again) == first
     assert "compiling kernels, once" in again.stderr
@@ -187,8 +161,3 @@ def test_a_full_disk_is_said_and_not_fatal(tell: Tell) -> None:
     done = tell(program)
     assert answer_of(done).startswith("[")
     assert done.stderr.count("compiled kernels cannot be kept in") == 1
-
-
-def test_importing_the_package_needs_no_compiler(tell: Tell) -> None:
-    done = tell("import sys, surepath\nprint([m for m in sys.modules if 'numba' in m])")
-    assert done.stdout.strip() == "[]", done.stderr

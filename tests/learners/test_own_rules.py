@@ -136,12 +136,6 @@ def test_what_numba_cannot_compile_runs_in_python_with_a_warning() -> None:
     assert simulate(learner, instance, 2, 3).correct.all()
 
 
-def test_settings_give_a_rule_back_and_leave_an_absent_one_out() -> None:
-    settings = EPRL(families.paper_random().mdp, 0.5, 0.1, 2.0, sampling=functions.widest).settings()
-    assert settings["sampling"] == f"{HERE}:widest"
-    assert "stopping" not in settings
-
-
 def test_a_function_that_gives_no_path_is_refused() -> None:
     instance = families.chain(3, 2, sigma=0.1)
     with pytest.raises(PathError):

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from surepath import BPIUCRL, EPRL, MDP, Challenger, Drawn, Gaussian, Instance, WholePlan, families, simulate
+from surepath import BPIUCRL, EPRL, MDP, Challenger, Gaussian, Instance, WholePlan, families, simulate
 from surepath.errors import RewardError, SettingError
 from surepath.learners.base import Learner
-from surepath.learners.watch import Watch
 
 # Answers that are called proven are: where rounding, ties, one path left or copies could spoil the proof --------------
 
@@ -140,42 +139,3 @@ def test_rewards_too_large_for_epsilon_are_refused_also_when_it_is_tightened(cls
         with pytest.raises(SettingError, match="too coarse for epsilon"):
             learner.tighten(1e-3)
     assert learner.epsilon == 0.1
-
-
-def test_an_exclusion_is_judged_anew() -> None:
-    """y ruled f out and is then found infeasible: what was proven of p against y says nothing of p against f."""
-    mdp = MDP.from_arrays(np.zeros((1, 1, 3), dtype=int))  # f, y, p
-    learner = Challenger(mdp, 0.5, 0.1, 1.0)
-    for _ in range(40):
-        learner.tell([1], [6.0])
-        learner.tell([2], [6.4])
-    learner.tell([0], [1.0])
-    learner.exclude(1)
-    alone = Challenger(mdp, 0.5, 0.1, 1.0)
-    alone.exclude(1)
-    for _ in range(40):
-        alone.tell([2], [6.4])
-    alone.tell([0], [1.0])
-    assert learner.stopped == alone.stopped
-    assert learner.certified_gap() == pytest.approx(alone.certified_gap(), rel=1e-2)
-
-
-def test_stepped_and_compiled_runs_count_the_same_arcs() -> None:
-    instance = families.chain(steps=3, options=3, seed=2, sigma=0.1)
-    means, sigma = np.array(instance.means), 0.1
-    drawn = Instance(instance.mdp, Drawn(lambda arc, rng: means[arc] + sigma * rng.standard_normal(), means, sigma))
-    spec = {"name": "WholePlan", "epsilon": 0.05, "delta": 0.1}
-    compiled, stepped = (simulate(spec, world, runs=6, seed=3, workers=1) for world in (instance, drawn))
-    assert compiled.tau.tolist() == stepped.tau.tolist()
-    assert compiled.eliminated.tolist() == stepped.eliminated.tolist()
-    assert compiled.eliminated.max() <= instance.mdp.n_arcs
-
-
-def test_rounding_of_exact_rewards_is_no_finding() -> None:
-    mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
-    watch = Watch(mdp, np.zeros(4))
-    for first in (0.0, 0.1 + 0.2 - 0.3):
-        watch.observe(np.array([0, 2]), np.array([first, 0.7]))
-    assert watch.findings() == []
-    watch.observe(np.array([0, 2]), np.array([0.1, 0.7]))
-    assert [found.kind for found in watch.findings()] == ["exact"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from ast import literal_eval
@@ -70,25 +69,6 @@ print(sorted(set(many)))
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert literal_eval(result.stdout) == []
-
-
-def test_compiling_is_announced_once_and_only_when_it_happens(tmp_path: Path) -> None:
-    program = """
-import numba, numpy as np
-from surepath.learners.widths import fill_table
-numba.njit(lambda x: x + 1)(1)  # a kernel of the user's own is nothing of ours
-print(1)
-fill_table(0, 1.0, 0.1, 0, np.zeros(4))
-"""
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    environment["SUREPATH_CACHE_DIR"] = str(tmp_path)
-    said = []
-    for _ in range(2):
-        result = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
-        )
-        said.append(result.stderr.count("compiling kernels, once"))
-    assert said == [1, 0]
 
 
 @pytest.mark.skipif(not COMPILED, reason="plain Python has no signatures")

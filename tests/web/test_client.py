@@ -524,32 +524,3 @@ def test_telling_and_asking_in_one_request(tmp_path: Path) -> None:
                 study.tell(replace(trial, path=other.path), SCORES)  # as after a backup was restored
             assert study.tell(trial, SCORES) == "told"
         endless.close()
-
-
-def test_threads_have_their_own_and_their_own_answers(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, connect = [0], socket.create_connection
-
-    def connected(*arguments: Any, **options: Any) -> Any:
-        opened[0] += 1
-        return connect(*arguments, **options)
-
-    monkeypatch.setattr(socket, "create_connection", connected)
-    study, gate = surepath.connect(site.url, WRITE, "endless"), threading.Barrier(8)
-    numbers: list[int] = []
-
-    def work(name: str) -> None:
-        gate.wait()
-        for _ in range(10):
-            trial = study.ask(worker=name)
-            assert trial.worker == name
-            assert study.tell(trial, SCORES) == "told"
-            numbers.append(trial.number)
-
-    workers = [threading.Thread(target=work, args=(f"thread {i}",)) for i in range(8)]
-    for one in workers:
-        one.start()
-    for one in workers:
-        one.join(60)
-    assert len(set(numbers)) == len(numbers) == 80
-    assert opened[0] <= 9  # they are kept open
-    study.close()

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import socket
-import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
-from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
 from surepath.study.status import points_of
 from surepath.study.storage import Storage, UnknownError
 from surepath.study.telling import Result
-from surepath.web import app, live
-from surepath.web.access import Access
-from surepath.web.live import Opened, OpenStudies, Pulse, Watcher
-from surepath.web.server import listen
-from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
+from surepath.web.live import OpenStudies, Pulse, Watcher
+from tests.web.site import STEPS, Caller, database, new_study, score
 
 
 def test_a_study_deleted_and_created_anew_is_another(storage: Storage, reader: Caller) -> None:
@@ -64,23 +56,6 @@ def test_what_waits_is_carried_out_together_and_an_error_is_that_of_its_request(
     assert all(isinstance(told[i], UnknownError) for i in (1, 4))
     assert [len(told[i][1]) for i in (0, 2, 3, 5, 6)] == [0, 1, 0, 0, 1]
     assert at.still().status().states["complete"] == 4
-
-
-def test_what_outlives_a_long_collection_is_looked_through_once(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app, "LONGEST_COLLECTION", -1.0)
-    monkeypatch.setattr(live, "MOST_OPEN", 1)
-    for name in ("one", "two"):
-        new_study(storage, name)
-    with TestClient(app.create_app(storage, Access(READ, WRITE))) as client:
-        reader = Caller(client, READ)
-        reader.get("status", study="one")
-        gc.collect()
-        assert gc.get_freeze_count() > 0
-        monkeypatch.setattr(app, "LONGEST_COLLECTION", 1e9)
-        reader.get("status", study="two")  # the other is closed, and may be garbage
-        assert gc.get_freeze_count() == 0
 
 
 def storage_change(storage: Storage) -> int:
@@ -158,35 +133,3 @@ def test_a_study_opened_from_its_snapshot_knows_its_past(tmp_path: Path) -> None
     again.sync()
     assert again._fold.saved == 130
     assert points_of(again._fold) == points
-
-
-def test_a_slow_forecast_makes_nobody_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = threading.Event()
-
-    class Slow:
-        trials = 60
-
-        def to_dict(self) -> dict[str, float]:
-            return {"trials_left": 7.0, "worst": float("inf")}
-
-        def __str__(self) -> str:
-            return "about 7 trials"
-
-    def forecast(study: Study, ended: Any) -> Slow:
-        made.wait(60)
-        return Slow()
-
-    monkeypatch.setattr(live, "forecast", forecast)
-    background = Opened(new_study("memory", trials=60, sigma=1.0), lambda: None).forecast
-    first = background.get()
-    assert first["words"] == ""
-    assert first["pending"]
-    made.set()
-    background._worker.join()
-    assert background.get() == {"trials_left": 7.0, "worst": None, "words": "About 7 trials.", "pending": False}
-
-
-def test_answers_wait_for_no_receipt() -> None:
-    """Asyncio turns Nagle's algorithm off on connections that it knows for TCP."""
-    with listen("127.0.0.1", 0) as place:
-        assert place.proto == socket.IPPROTO_TCP

@@ -170,24 +170,6 @@ def test_arrow_keys_move_along_the_gap_and_it_is_read_out(site: Site, window: Wi
     assert said.text_content() == ""
 
 
-def test_the_cursor_in_the_gap_stays_while_trials_come_in(site: Site, window: Window, place: str) -> None:
-    study = new_study(place, "moving", trials=30, sigma=1.0)
-    page = window.open(site, "moving")
-    page.locator(".gap svg").focus()
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
-    spoken = page.locator(".over .spoken[aria-live='polite']")
-    words = spoken.text_content()
-    assert words.startswith(f"after {len(study) - 2} trials")
-    before = page.get_attribute(".gap path.line", "d")
-    for _ in range(3):
-        study.tell(study.ask(), [0.5, 0.5, 0.5])
-    until(page, f"document.querySelector('.gap path.line').getAttribute('d') !== '{before}'")
-    assert spoken.text_content() == words
-    assert page.evaluate("document.activeElement === document.querySelector('.gap svg')")
-    assert page.locator(".gap .cursor").get_attribute("visibility") == "visible"
-
-
 def test_it_follows_a_study_that_runs_in_another_process(site: Site, window: Window, place: str) -> None:
     new_study(place, "live")
     page = window.open(site, "live")

@@ -15,8 +15,7 @@ from typer.testing import CliRunner
 
 from surepath import Gaussian, Instance, families
 from surepath.cli.main import app
-from surepath.experiments.drawing import AS_STRIP
-from surepath.experiments.figures import budget, cases, cover, hard, peers, ratios
+from surepath.experiments.figures import budget, cover, hard, ratios
 from surepath.experiments.figures.common import (
     LABELS,
     Claim,
@@ -107,25 +106,6 @@ def test_all_must_be_sure_and_one_sure_exception_refutes() -> None:
     assert cheaper_everywhere([part((2.0, 0.01), (0.9, 0.02))]) is False
 
 
-def test_cases_show_every_run() -> None:
-    runs = pl.DataFrame(
-        {
-            "instance": ["paper_random-v1/s2a2h3/sigma0.5/seed25"] * 4,
-            "learner": ["Challenger", "Challenger", "max-coverage", "max-coverage"],
-            "run": [1, 0, 0, 1],
-            "tau": [7, 5, 90, 80],
-            "epsilon": [0.25] * 4,
-        }
-    )
-    (panel,) = cases.panels({"runs": runs})
-    assert panel.title == "paper_random s2a2h3, seed 25: epsilon = 0.250"
-    assert panel.categories == ["max-coverage", "Challenger"]
-    assert [(series.x, series.y, series.kind) for series in panel.series] == [
-        ([0.0, 0.0], [90.0, 80.0], AS_STRIP),
-        ([1.0, 1.0], [5.0, 7.0], AS_STRIP),
-    ]
-
-
 def frames() -> dict[str, Any]:
     """Two sizes of each axis, and two deltas."""
     rows = [
@@ -205,21 +185,6 @@ def test_a_budget_claim_needs_every_problem_to_be_sure() -> None:
     assert judged(0.5, 0.3) == [True]
     assert judged(0.5, 0.1) == [None]
     assert judged(0.5, 0.05) == [False]
-
-
-def test_peers_have_a_panel_per_axis_with_the_limit() -> None:
-    row = {"learner": "CLUCB", "mean": 9.0, "low": 8, "high": 10, "censored": 0.5, "limit": 3.0}
-    frame = pl.DataFrame(
-        [{**row, "axis": axis, "size": size} for axis in ("epsilon", "horizon") for size in (4.0, 2.0)]
-    )
-    first, second = peers.panels({"means": frame})
-    assert [(panel.x_label, panel.x_log, panel.x_falls) for panel in (first, second)] == [
-        ("epsilon / Delta_min", True, True),
-        ("stages", False, False),
-    ]
-    line, limit = first.series
-    assert (line.x, line.low, line.hollow) == ([2.0, 4.0], [8, 8], [True, True])
-    assert (limit.label, limit.y) == (peers.LIMIT, [3.0, 3.0])
 
 
 # `surepath reproduce`: small versions of whole figures, from the command line to the report ---------------------------

@@ -83,13 +83,6 @@ def test_every_width_is_at_least_the_exact_one(noise: str, direction: str) -> No
     assert np.median(ratios) < 0.02  # and not far above, in a range 5 wide
 
 
-def test_where_sigma_is_declared_no_part_of_learned_noise_reaches_a_kernel() -> None:
-    """None is a type of its own: Numba leaves out what None cannot reach."""
-    learner = Challenger(options(2, 3), 0.3, 0.1, 0.5, dependence="independent")
-    assert [learner.pairs.learned, learner._work.learned_work] == [None, None]
-    assert learner._evidence()["product"].shape == betting.new_bets(0).shape
-
-
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_passes_use_these_widths(noise: str) -> None:
     """One stage: the weight of a rival is the difference of means, the widths of both, and k times one number."""

@@ -39,14 +39,6 @@ def test_the_run_takes_the_same_steps(options: dict[str, Any]) -> None:
         assert int((~learner.active).sum()) == fused.eliminated[0]
 
 
-def test_the_number_of_workers_changes_nothing() -> None:
-    spec = {"name": "Challenger", "delta": 0.1}
-    alone, many = (simulate(spec, chain(), runs=9, seed=4, epsilons=[0.3, 0.6], workers=w) for w in (1, 3))
-    assert alone.to_dict() == many.to_dict()
-    apart = simulate({**spec, "epsilon": 0.6}, chain(), runs=9, seed=4)
-    assert apart.tau.tolist() == alone.tau[alone.at(0.6)].tolist()
-
-
 def test_costs_and_gains_take_the_same_steps() -> None:
     rng, table = np.random.default_rng(1), np.zeros((2, 2, 3), dtype=int)
     gains, costs = (

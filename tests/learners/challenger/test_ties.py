@@ -9,7 +9,7 @@ from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simu
 from surepath.kernels.flow import design_flow
 from surepath.kernels.sweeps import graph_of
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.run import EVEN, FLOW, FREE, turn
+from surepath.learners.challenger.run import EVEN, FLOW, FREE
 from surepath.learners.challenger.state import CROWD, most_trials, pair_need, planned_shares
 from tests.naive.paths import all_paths
 
@@ -84,23 +84,6 @@ def test_the_plan_is_that_of_the_optimal_design() -> None:
         assert all(entry["kind"] != "shifted" for entry in absent.bound)
 
 
-def test_the_guard_takes_every_second_trial_and_follows_the_flow_at_last() -> None:
-    learner = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, dependence="independent")
-    planned, of = learner.pairs.planned, getattr(turn, "py_func", turn)
-
-    def after(learner: Challenger, episodes: int) -> int:
-        seen = learner._seen._replace(memo=np.full(at.N_MEMO, float(episodes)))
-        return int(of(graph_of(learner.mdp), learner.pairs, seen, learner._work))
-
-    even = 2 * int(0.4 * planned)
-    assert after(learner, 3) == FREE
-    assert after(learner, even) == FREE
-    assert after(learner, even + 1) == EVEN
-    assert after(learner, 2 * int(planned) + 3) == FLOW
-    free = Challenger(flat(3, 2).mdp, 0.5, 0.1, 1.0, sampling="separating", dependence="independent")
-    assert after(free, even + 1) == FREE
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int) -> None:
     """On its own turns the guard plays; on all others somebody plays one and the same path for ever."""
@@ -155,17 +138,6 @@ def test_the_number_of_trials_is_the_theorems_own(seed: int) -> None:
     assert arcs / least <= arcs**2 * (1 + 1e-6)
 
 
-def test_entries_of_the_excursion_prior_stand_alone() -> None:
-    mdp = flat(3, 2).mdp
-    bound = Challenger(mdp, 0.0, 0.1, 1.0, dependence="independent").bound
-    learner = Challenger(mdp, 0.5, 0.1, 1.0, bound=bound, dependence="independent")
-    assert {entry["prior"] for entry in learner.bound} == {"excursion"}
-    assert sum(entry["weight"] for entry in learner.bound) == pytest.approx(1.0)
-    assert learner.pairs.planned == np.inf
-    again = Challenger(learner.mdp, **{k: v for k, v in learner.settings().items() if k != "name"})
-    assert again.bound == learner.bound
-
-
 def test_excluded_options_are_never_played_by_the_guard() -> None:
     mdp = flat(2, 3).mdp
     entry = {**Challenger(mdp, 1.2, 0.1, 0.5, dependence="independent").bound[-1], "weight": 1e-12}
@@ -179,15 +151,3 @@ def test_excluded_options_are_never_played_by_the_guard() -> None:
         assert path[0] != 0
         learner.tell(path, rng.standard_normal(2))
     assert learner.episodes > 2 * learner.pairs.planned
-
-
-def test_runs_keep_below_the_bound_on_their_number_of_trials() -> None:
-    rng, runs = np.random.default_rng(5), 0
-    for _ in range(15):
-        mdp = some_mdp(rng)
-        instance = Instance(mdp, Gaussian(rng.choice([0.0, 0.1, 1.0]) * rng.random(mdp.n_arcs), 1.0))
-        learner = Challenger(mdp, 1.5, 0.1, 1.0, dependence="independent")
-        result = simulate(learner, instance, 20, seed=3, budget=100_000, workers=1)
-        assert (result.tau <= most_trials(mdp, learner.bound[-1], 0.1, sampled=1.05)).all()
-        runs += len(result)
-    assert runs >= 200

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, WholePlan, simulate
-from surepath.kernels.sweeps import reality_of
 from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.learner import RuleLearner
-from surepath.simulation.simulate import drive
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths
 
@@ -28,7 +26,7 @@ def beside_known(
     return Instance(with_known(mdp, known), Gaussian(means, sigma=sigma))
 
 
-@pytest.mark.parametrize("name", ["EPRL", "BPIUCRL", "WholePlan"])
+@pytest.mark.parametrize("name", ["EPRL", "BPIUCRL", "WholePlan", "Challenger"])
 def test_a_million_rewards_near_a_billion_are_added_without_loss(name: str) -> None:
     instance = beside_known(1e9, 2e-5, 1e-3)
     result = simulate({"name": name, "epsilon": 1e-5, "delta": 0.01}, instance, 40, 0, budget=8_000_000)
@@ -36,37 +34,6 @@ def test_a_million_rewards_near_a_billion_are_added_without_loss(name: str) -> N
     assert result.path[:, 0].tolist() == [1] * 40
     assert result.correct.all()
     assert (result.gap <= 1e-5).all()
-
-
-@pytest.mark.parametrize(
-    ("cls", "options"),
-    [
-        (EPRL, {"sampling": "max-diameter", "elimination": "both"}),
-        (EPRL, {"sampling": "max-coverage"}),
-        (BPIUCRL, {"elimination": "value"}),
-        (BPIUCRL, {}),
-        (WholePlan, {}),
-    ],
-)
-def test_runs_and_steps_agree_far_from_zero(cls: Any, options: dict[str, Any]) -> None:
-    """Known and unknown arcs at levels of their own, near each other or not, told one by one or all at once."""
-    settled = 0
-    for seed in range(25):
-        rng = np.random.default_rng(seed)
-        mdp = random_mdp(rng)
-        level = rng.choice([0.0, 1e6, -1e6, 3e6], mdp.horizon)
-        means = np.repeat(level, np.diff(mdp.stage_arc)) + np.round(rng.random(mdp.n_arcs), 1)
-        means[rng.random(mdp.n_arcs) < 0.1] *= -1
-        if seed % 2:
-            mdp = with_known(mdp, np.where(rng.random(mdp.n_arcs) < 0.3, means, np.nan))
-        instance = Instance(mdp, Gaussian(means, sigma=0.1))
-        learner, grid = cls(mdp, 0.1, 0.1, 0.1, **options), np.array([0.5, 0.1, 2.0])
-        fused = learner._run(reality_of(instance), np.random.default_rng(seed), 500, grid)
-        steps = drive(learner, instance, np.random.default_rng(seed), 500, grid)
-        for ours, theirs in zip(fused, steps, strict=True):
-            assert ours.tolist() == theirs.tolist()
-        settled += int((fused.tau < 500).sum())
-    assert settled > 10
 
 
 @pytest.mark.parametrize("cls", [EPRL, BPIUCRL, WholePlan])
