@@ -36,7 +36,6 @@ ALLOWED = {
 
 # Learners with a folder or a file of their own: none of them imports from another's.
 FOLDERS = ("challenger", "design", "peers", "per_arc", "rounds", "whole_plan")
-SHARED = ("watch",)
 
 
 def imports(file: Path) -> set[str]:

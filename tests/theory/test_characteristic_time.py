@@ -65,17 +65,6 @@ def test_branch_and_bound_finds_the_hardest_path(mdp: MDP, seed: int) -> None:
     assert allocation.below <= exact * (1 + 1e-9)  # a small gap is a difference of rounded returns
 
 
-def test_a_tie_of_known_rewards_is_no_tie() -> None:
-    arms = [{"state": "s", "action": "a", "known": 1.0}, {"state": "s", "action": "b", "known": 1.0}]
-    mdp = MDP.from_edges([*arms, {"state": "s", "action": "c"}])
-    found = characteristic_time(Instance(mdp, Gaussian([1.0, 1.0, 0.0])))
-    assert found.unique
-    assert found.value == pytest.approx(2, rel=0.01)
-    assert found.allocation[2] == pytest.approx(1, abs=0.01)
-    assert characteristic_time(Instance(mdp, Gaussian([1.0, 1.0, 1.0]))).value == np.inf
-    assert characteristic_time(Instance(MDP.from_edges(arms), Gaussian(0.0))).value == 0
-
-
 @settings(max_examples=100, deadline=None)
 @given(mdps(), seeds)
 def test_ties_of_known_rewards_hold_against_the_program_over_paths(mdp: MDP, seed: int) -> None:

@@ -12,7 +12,7 @@ from surepath import MDP, Study
 from surepath.study.status import points_of
 from surepath.study.storage import Storage, UnknownError
 from surepath.study.telling import Result
-from surepath.web.live import OpenStudies, Pulse, Watcher
+from surepath.web.live import Opened, OpenStudies, Pulse, Watcher
 from tests.web.site import STEPS, Caller, database, new_study, score
 
 
@@ -133,3 +133,13 @@ def test_a_study_opened_from_its_snapshot_knows_its_past(tmp_path: Path) -> None
     again.sync()
     assert again._fold.saved == 130
     assert points_of(again._fold) == points
+
+
+def test_a_forecast_is_made_beside_the_answers() -> None:
+    background = Opened(new_study("memory", trials=60, sigma=1.0), lambda: None).forecast
+    assert (background.get()["pending"], background.get()["words"]) == (True, "")
+    background._worker.join()
+    found = background.get()
+    assert not found["pending"]
+    assert found["words"].endswith(".")
+    json.dumps(found, allow_nan=False)
