@@ -1,4 +1,4 @@
-"""What a server keeps: open studies, the gap over trials, forecasts, streams of changes, its socket."""
+"""What a server keeps: open studies, the gap over trials, forecasts, streams of changes."""
 
 from __future__ import annotations
 
