@@ -56,15 +56,6 @@ def test_a_damaged_file_is_named_and_played_again(finished: Path, damage: Callab
     assert read(finished).equals(before)
 
 
-def test_an_experiment_with_nothing_but_damage_asks_before_it_plays(finished: Path) -> None:
-    found = files(finished)
-    for file in found:
-        file.write_bytes(b"PAR1")
-    with pytest.raises(SettingError, match=re.escape(f"{found[0]} is damaged; add --resume to play its runs again")):
-        run(SPEC, finished, workers=1)
-    assert run(SPEC, finished, workers=1, resume=True).played == 20
-
-
 def test_a_shorter_file_left_by_a_kill_counts_for_nothing(finished: Path) -> None:
     """The new file of a cell is written before the old one goes; a kill between the two leaves both."""
     before, longer = read(finished), files(finished)[0]

@@ -149,23 +149,6 @@ def test_results_after_the_stop_only_improve_the_answer(cls: Any, options: dict[
         assert instance.regret_of(learner.recommend()) <= gap + 1e-9
 
 
-@each
-def test_an_answer_that_was_proven_stays_proven(cls: Any, options: dict[str, Any]) -> None:
-    """Right after the stop, bad luck on the answer makes another plan look better, but not better proven."""
-    mdp = MDP.from_arrays(np.zeros((1, 1, 2), dtype=int))
-    learner = cls(mdp, 0.5, 0.1, 0.05, **options)
-    rng, truth = np.random.default_rng(0), np.array([0.5, 0.45])
-    play(learner, truth, rng, 3000, 0.05)
-    assert learner.stopped
-    answer, gap = learner.recommend(), learner.certified_gap()
-    assert gap <= 0.5
-    worse = 0.4 - 0.05 * learner.visits[answer[0]]
-    learner.tell(answer, [worse])
-    assert learner.means[answer[0]] < learner.means[1 - answer[0]]
-    assert learner.certified_gap() <= gap
-    assert learner.stopped
-
-
 @challenger
 def test_tightening_goes_on_with_all_data(cls: Any, options: dict[str, Any]) -> None:
     mdp = MDP.from_arrays(np.zeros((2, 1, 2), dtype=int))

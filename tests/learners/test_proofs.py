@@ -51,17 +51,6 @@ def test_nobody_writes_into_a_learner_through_its_visits() -> None:
         assert learner.visits.sum() == learner.sums.sum() == 0
 
 
-@pytest.mark.parametrize("scale", [1e-13, 1e6])
-def test_an_answer_is_right_or_wrong_whatever_the_scale(scale: float) -> None:
-    means = scale * np.array([1.0, -1.0, -1.0, 1.0 / 3, 1.0 / 3 - 1e-3, 0.1])
-    mdp = MDP.from_edges([(0, "s", "a", "m"), (1, "m", "b", "n"), (1, "m", "c", "n"), (2, "n", "x", None),
-                          (2, "n", "y", None), (2, "n", "z", None)])  # fmt: skip
-    instance = Instance(mdp, Gaussian(means, 1e-5 * scale))
-    found = simulate({"name": "Challenger", "epsilon": 0.0, "delta": 0.1}, instance, 5, 0,
-                     budget=3000)  # fmt: skip
-    assert found.correct.tolist() == (instance.gains[found.path].sum(axis=1) > scale * (1 / 3 - 1e-4)).tolist()
-
-
 def uneven(ratio: float, horizon: int) -> tuple[Instance, float]:
     """One way through noisy stages and then ten options with little noise, one of them better by 0.3 sigma."""
     small = 1.0

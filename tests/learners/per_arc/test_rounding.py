@@ -119,7 +119,7 @@ LEARNERS = ("EPRL", "BPIUCRL", "WholePlan")
 
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-@pytest.mark.parametrize(("scale", "stages"), [(1e6, 1), (1e12, 1), (-1e9, 2), (1e9, 4)])
+@pytest.mark.parametrize(("scale", "stages"), [(1e12, 1), (-1e9, 2), (1e9, 4)])
 def test_no_scale_and_no_direction_makes_wrong_answers(name: str, direction: str, scale: float, stages: int) -> None:
     unit = abs(scale) * 1e-12  # about five thousand units in the last place
     instance = beside_known(scale, 0.2 * unit, unit, stages, direction)
