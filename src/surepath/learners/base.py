@@ -114,8 +114,8 @@ class Learner(ABC):
         self._origin: FloatArray = np.zeros(mdp.n_arcs)
         self._sums: FloatArray = np.zeros(mdp.n_arcs)
         self.known_gain: FloatArray = mdp.known_gain.copy()
-        self._sizes = Sizes(mdp)
-        check_decidable(mdp, self._sizes.low, self._sizes.high, self._epsilon, SettingError)
+        self._largest = float(np.abs(self.known_gain[mdp.is_known]).max(initial=0.0))  # size of a gain so far
+        check_decidable(mdp, self._largest, self._epsilon, SettingError)
         self.episodes = 0
         self.stopped = False
         self._answer: tuple[IntArray, float] | None = None  # once stopped: the path and its proven gap
@@ -296,26 +296,28 @@ class Learner(ABC):
                 Values at known arcs are ignored.
         """
         arcs = self._arcs_of(path)
-        gains, low, high = self._gains_of(arcs, rewards)
+        gains = self._gains_of(arcs, rewards)
         if len(gains) < len(arcs):
             raise RewardError(
                 f"{self.name} takes whole trials, {len(arcs)} scores, not "
                 f"{len(gains)}: only Challenger takes what a failed trial has shown"
             )
         self._absorb(arcs, gains)
-        self._sizes.low, self._sizes.high = low, high
+        self._note_size(gains)
         self._note_stop()
 
     def _arcs_of(self, path: Rewards) -> IntArray:
         return self.mdp.path(path) if isinstance(path, Mapping) else self.mdp.check_path(path)
 
-    def _gains_of(self, arcs: IntArray, rewards: Rewards) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Read the rewards of a play as gains; with the least and largest gain of each stage that there would be."""
+    def _gains_of(self, arcs: IntArray, rewards: Rewards) -> FloatArray:
+        """Read the rewards of a play as gains, none of them too large."""
         seen = read_rewards(self.mdp, arcs, rewards)
         gains = self.mdp.gains_of(arcs[: len(seen)], seen)
-        low, high = self._sizes.with_gains(gains)
-        check_decidable(self.mdp, low, high, self._epsilon)
-        return gains, low, high
+        check_decidable(self.mdp, float(np.abs(gains).max(initial=self._largest)), self._epsilon)
+        return gains
+
+    def _note_size(self, gains: FloatArray) -> None:
+        self._largest = float(np.abs(gains).max(initial=self._largest))
 
     def _refuse_after_stop(self) -> None:
         if self.stopped:
@@ -556,45 +558,18 @@ def _in_order(mdp: MDP, path: IntArray, rewards: Mapping[Any, Any]) -> list[Any]
 # Precision ------------------------------------------------------------------------------------------------------------
 
 
-class Sizes:
-    """How large the rewards of each stage are, which says how coarsely double precision holds them.
+def check_decidable(mdp: MDP, largest: float, epsilon: float, error: type[SurepathError] = RewardError) -> None:
+    """Refuse rewards so large that double precision cannot hold what epsilon asks for of a difference of two paths.
 
     Each reward is off by a few units of its size, and a difference of two paths by H times that. What else rounding
     does to sums is allowed for where something is decided.
-
-    Attributes:
-        low, high: Least and largest gain of each stage so far, float [H]; infinite where there is none.
     """
-
-    def __init__(self, mdp: MDP) -> None:
-        self.low: FloatArray = np.full(mdp.horizon, np.inf)
-        self.high: FloatArray = np.full(mdp.horizon, -np.inf)
-        if mdp.known is not None:
-            arcs = np.flatnonzero(mdp.is_known)
-            stage = np.searchsorted(mdp.stage_arc, arcs, side="right") - 1
-            np.minimum.at(self.low, stage, mdp.known_gain[arcs])
-            np.maximum.at(self.high, stage, mdp.known_gain[arcs])
-
-    def with_gains(self, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the least and largest gain of each stage once these gains, of the first stages, are counted."""
-        low, high = self.low.copy(), self.high.copy()
-        low[: len(gains)] = np.minimum(low[: len(gains)], gains)
-        high[: len(gains)] = np.maximum(high[: len(gains)], gains)
-        return low, high
-
-
-def check_decidable(
-    mdp: MDP, low: FloatArray, high: FloatArray, epsilon: float, error: type[SurepathError] = RewardError
-) -> None:
-    """Refuse rewards so large that double precision cannot hold what epsilon asks for of a difference of two paths."""
-    sizes = np.where(high >= low, np.maximum(np.abs(low), np.abs(high)), 0.0)
-    h = int(np.argmax(sizes))
-    rounding = 2.0**-49 * len(low) * sizes[h]
+    rounding = 2.0**-49 * mdp.horizon * largest
     if epsilon > 0 and rounding > epsilon:
         raise error(
-            f"scores of size {sizes[h]:g} at {step_in_words(mdp, h)} make the total scores of plans uncertain by "
-            f"{rounding:.1g} in double precision, too coarse for epsilon {epsilon:g}; subtract the same amount from "
-            f"all scores of a step, or ask for a larger epsilon"
+            f"scores of size {largest:g} make the total scores of plans uncertain by {rounding:.1g} in double "
+            f"precision, too coarse for epsilon {epsilon:g}; subtract the same amount from all scores of a step, or "
+            f"ask for a larger epsilon"
         )
 
 

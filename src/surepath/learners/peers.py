@@ -54,7 +54,6 @@ from surepath.learners.runs import ASK, BUDGET, GAP, RUN, TELL, RunRecord, list_
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
-MOST_PLANS = 100_000  # that are listed
 METHODS = ("clucb", "combgame", "top-two")
 CLUCB, _, TOP_TWO = range(3)
 
@@ -313,7 +312,7 @@ class Peer(Learner):
         self.prior = positive("prior", prior)
         self.seed = whole("seed", seed, low=0)
         nothing = np.zeros((0, mdp.horizon), dtype=np.int64)
-        self._plans = nothing if method == "clucb" else list_plans(mdp, MOST_PLANS, f'Peer(method="{method}")')
+        self._plans = nothing if method == "clucb" else list_plans(mdp, f'Peer(method="{method}")')
         self._field = self._new_field(self.epsilon, self.seed % (1 << 62))
         self._connect()
 

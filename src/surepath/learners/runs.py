@@ -19,9 +19,9 @@ from surepath.model.paths import best_path, every_path
 #
 # Each entry point says in its docstring which tasks it takes; RUN and FINISH, of whole runs, come last.
 
-ASK, TELL, TEST, SET_UP, ADVISE, DROP, MEASURE = range(7)
-PLAN, AGAIN, REFRESH, INCUMBENT, CERTIFY, CHECK = range(7, 13)
-RUN, FINISH = range(13, 15)
+ASK, TELL, TEST, SET_UP, ADVISE, DROP = range(6)
+PLAN, AGAIN, REFRESH, INCUMBENT, CERTIFY, CHECK = range(6, 12)
+RUN, FINISH = range(12, 14)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
@@ -67,12 +67,16 @@ def joined(records: Sequence[RunRecord]) -> RunRecord:
 # Lists of plans -------------------------------------------------------------------------------------------------------
 
 
-def list_plans(mdp: MDP, most: int, who: str) -> IntArray:
+MOST_PLANS = 100_000  # that are listed
+
+
+def list_plans(mdp: MDP, who: str) -> IntArray:
     """Return every plan, int [P, H], in lexicographic order of arcs; refuse a graph with too many."""
-    if mdp.log_paths > np.log(most) + 1e-9:
+    if mdp.log_paths > np.log(MOST_PLANS) + 1e-9:
         count = mdp.n_paths if mdp.log_paths < 40 else f"about e^{mdp.log_paths:.0f}"
         raise SettingError(
-            f"the graph has {count} plans and {who} lists them all, at most {most}; EPRL and Challenger need no list"
+            f"the graph has {count} plans and {who} lists them all, at most {MOST_PLANS}; EPRL and "
+            "Challenger need no list"
         )
     return every_path(mdp)
 

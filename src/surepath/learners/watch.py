@@ -362,15 +362,6 @@ class Counts(NamedTuple):
     spread: FloatArray  # [A] Q, the sum of squares of z about their mean
 
 
-class Plans(NamedTuple):
-    """The trials of each plan, by the sum of z over those of its steps that have noise and were told."""
-
-    path: IntArray  # [P, H] arcs, ANY at the other steps
-    trials: FloatArray  # [P]
-    mean: FloatArray  # [P]
-    spread: FloatArray  # [P] sum of squares about the mean
-
-
 class Judged(NamedTuple):
     """One row for each place and kind judged."""
 
@@ -381,29 +372,6 @@ class Judged(NamedTuple):
     earlier: IntArray  # [R] stage of the earlier choice, or ANY
     declared: FloatArray  # [R]
     seen: FloatArray  # [R]
-
-
-def judge(
-    contexts: Contexts, counts: Counts, choices: Cells, epochs: Cells, plans: Plans, independent: bool = True
-) -> Iterator[Judged]:
-    """Judge every place and kind where there is noise.
-
-    Where a shift is found, what it accounts for is taken out of the noise, and luck, which it can look like, is not
-    judged: so one cause is not reported as two. Where the stages of an episode may depend on each other, neither luck
-    nor the noise of all stages together is judged: those e-values multiply over the stages of an episode. All others
-    are about one stage, of which an episode has one reward, and the union over them is an average.
-    """
-    explained = np.zeros(len(counts.arc))
-    for kind, cells in ((DEPENDENCE, choices), (DRIFT, epochs)):
-        if len(cells.arc):
-            yield from _shifts(kind, contexts, counts, cells, explained)
-    if independent and len(plans.trials) and not explained.any():
-        variance = max(1.0, float(counts.spread.sum()) / max(1.0, float((counts.n - 1).sum())))
-        log_e, seen = shared_luck(plans.path, plans.trials, plans.mean, plans.spread, variance)
-        none = np.full(1, ANY)
-        yield Judged(LUCK, np.log(4) - np.array([log_e]), none, none, none, np.zeros(1), np.array([seen]))
-    if len(counts.arc):
-        yield from _noise(contexts, counts._replace(spread=np.maximum(counts.spread - explained, 0)), independent)
 
 
 def differing(contexts: Contexts, counts: Counts, origin: FloatArray) -> Judged:
@@ -619,18 +587,37 @@ class Watch:
         return float(np.exp(min(0.0, *(rows.log_p.min(initial=0.0) for rows in self._judged()))))
 
     def _judged(self) -> Iterator[Judged]:
-        seen = self._seen()
+        """Judge every place and kind.
+
+        Where a shift is found, what it accounts for is taken out of the noise, and luck, which it can look like, is not
+        judged: so one cause is not reported as two. Where the stages of an episode may depend on each other, neither
+        luck nor the noise of all stages together is judged: those e-values multiply over the stages of an episode. All
+        others are about one stage, of which an episode has one reward, and the union over them is an average.
+        """
+        seen, contexts = self._seen(), self._contexts
         noisy = self.sigma[seen] > 0
         exact, noise = (
             Counts(arcs, self.sigma[arcs], self._visits[arcs], self._spread[arcs])
             for arcs in (seen[~noisy], seen[noisy])
         )
-        yield differing(self._contexts, exact, self._origin[exact.arc])
+        yield differing(contexts, exact, self._origin[exact.arc])
         if self._unknown:
-            yield from unequal(self._contexts, noise)
-        else:
-            choices, epochs = self._choices_and_epochs()
-            yield from judge(self._contexts, noise, choices, epochs, self._plans_tried(), self.independent)
+            yield from unequal(contexts, noise)
+            return
+        explained = np.zeros(len(noise.arc))
+        for kind, cells in zip((DEPENDENCE, DRIFT), self._choices_and_epochs()):
+            if len(cells.arc):
+                yield from _shifts(kind, contexts, noise, cells, explained)
+        if self.independent and self._plans and not explained.any():
+            variance = max(1.0, float(noise.spread.sum()) / max(1.0, float((noise.n - 1).sum())))
+            path, told, plans = self._plan_columns()
+            path[(np.arange(self.mdp.horizon) >= told[:, None]) | ~self._noisy[path]] = ANY
+            log_e, size = shared_luck(path, plans[:, 0], plans[:, 1], plans[:, 2], variance)
+            none = np.full(1, ANY)
+            yield Judged(LUCK, np.log(4) - np.array([log_e]), none, none, none, np.zeros(1), np.array([size]))
+        if len(noise.arc):
+            left = noise._replace(spread=np.maximum(noise.spread - explained, 0))
+            yield from _noise(contexts, left, self.independent)
 
     def _seen(self) -> IntArray:
         """Return the arcs played, without known ones."""
@@ -648,11 +635,6 @@ class Watch:
         path = np.frombuffer(b"".join(key for key, _ in self._plans), dtype=np.int64).reshape(-1, self.mdp.horizon)
         told = np.array([told for _, told in self._plans], dtype=np.int64)
         return path.copy(), told, np.array(list(self._plans.values())).reshape(-1, 3)
-
-    def _plans_tried(self) -> Plans:
-        path, told, cells = self._plan_columns()
-        path[(np.arange(self.mdp.horizon) >= told[:, None]) | ~self._noisy[path]] = ANY
-        return Plans(path, *cells.T)
 
     def _finding(
         self, log_p: float, stage: int, arc: int, earlier: int, kind: int, declared: float, seen: float

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from surepath._checks import BoolArray, FloatArray, IntArray, one_of, positive, whole
+from surepath._checks import BoolArray, FloatArray, IntArray, one_of
 from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel, helper_kernel, hot_kernel
 from surepath.kernels.sweeps import Reality
@@ -27,7 +27,6 @@ class Plans(NamedTuple):
     sigma: FloatArray  # [P]
     kind: int  # of width
     delta: float
-    prior: float  # c
     visits: IntArray  # [P] whole returns seen
     sums: FloatArray  # [P] of returns, relative to the origins
     active: BoolArray  # [P]
@@ -55,7 +54,7 @@ class Plans(NamedTuple):
 def width_of(plans: Plans, p: int) -> float:
     """Compute half the confidence interval of plan p, which has been played."""
     n, count = float(plans.visits[p]), float(len(plans.visits))
-    return float(plans.sigma[p] * base_width(plans.kind, n, count, plans.delta, plans.prior))
+    return float(plans.sigma[p] * base_width(plans.kind, n, count, plans.delta))
 
 
 @hot_kernel
@@ -163,9 +162,7 @@ class WholePlan(Learner):
 
     Args:
         mdp, epsilon, delta, sigma: As in `Learner`.
-        widths: "paper" or "mixture", with a union over paths; or "empirical" (no guarantee).
-        max_plans: Graphs with more paths are refused.
-        prior: The constant c of the mixture width.
+        widths: "paper", with a union over paths; or "empirical" (no guarantee).
 
     Example:
         >>> learner = WholePlan(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
@@ -186,14 +183,10 @@ class WholePlan(Learner):
         sigma: ArrayLike | None = None,
         *,
         widths: str | None = None,
-        max_plans: int = 100_000,
-        prior: float = 20.0,
     ) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         self.widths = one_of("widths", widths or "paper", ARC_WIDTHS)
-        self.max_plans = whole("max_plans", max_plans, low=1)
-        self.prior = positive("prior", prior)
-        arcs = list_plans(mdp, self.max_plans, self.name)
+        arcs = list_plans(mdp, self.name)
         count, n, known = len(arcs), mdp.n_arcs, mdp.is_known
         self._plans = Plans(
             arcs=arcs,
@@ -202,7 +195,6 @@ class WholePlan(Learner):
             sigma=np.sqrt((self.sigma[arcs] ** 2).sum(axis=1)),
             kind=ARC_WIDTHS.index(self.widths),
             delta=self.delta,
-            prior=self.prior,
             visits=np.zeros(count, dtype=np.int64),
             sums=np.zeros(count),
             active=np.ones(count, dtype=np.bool_),

@@ -15,7 +15,7 @@ import numpy as np
 
 from surepath._checks import IntArray, real, shortened, whole
 from surepath.errors import ConflictError, SettingError, StorageError, StudyError, SurepathError
-from surepath.learners.base import Sizes, check_decidable, less_baseline, read_rewards
+from surepath.learners.base import check_decidable, less_baseline, read_rewards
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
 from surepath.study.fold import counted_rewards
@@ -127,7 +127,7 @@ def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None
     epsilon = min([rules.epsilon, *log.tightened()])
     rewards = counted_rewards(mdp, row, rules.on_failure)
     gains = mdp.gains_of(list(row.path[: len(rewards)]), np.array(rewards, dtype=np.float64))
-    check_decidable(mdp, *Sizes(mdp).with_gains(gains), epsilon)
+    check_decidable(mdp, float(np.abs(gains).max(initial=0.0)), epsilon)
 
 
 def _same(row: TrialRow, new: TrialRow) -> str:

@@ -33,7 +33,7 @@ from scipy.special import erfcx, ndtr
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
-from surepath.model.paths import even_flow
+from surepath.model.paths import even_flow, values_so_far, values_to_go
 
 KINDS = ("half-normal", "shifted", "bernstein", "betting")
 PRIORS = ("detour", "uniform", "excursion", "stages", "plans")
@@ -287,10 +287,10 @@ class Price:
 def invalid_entries(entries: Sequence[Entry]) -> list[str]:
     """List what makes entries no bound at all; a number that is not finite makes none."""
     wrong = []
-    if not entries or not sum(_number(entry["weight"]) for entry in entries) <= 1 + 1e-12:
+    if not entries or not sum(number(entry["weight"]) for entry in entries) <= 1 + 1e-12:
         wrong.append("the weights of the entries sum to more than 1")
     positive = [value for entry in entries for key, value in entry.items() if key not in ("kind", "prior", "flow")]
-    if not all(0 < _number(number) < np.inf for number in positive):
+    if not all(0 < number(value) < np.inf for value in positive):
         wrong.append("weights and scales must be above 0")
     for priors in (("excursion",), ("stages", "plans")):
         if len({entry["prior"] in priors for entry in entries}) > 1:
@@ -302,7 +302,22 @@ def invalid_entries(entries: Sequence[Entry]) -> list[str]:
     return wrong
 
 
-def _number(value: Any) -> float:
+def most_choices(mdp: MDP) -> tuple[FloatArray, FloatArray]:
+    """Return the most choices on a path to each node, and on one from it, itself counted."""
+    choice = (np.diff(mdp.first)[mdp.source] > 1).astype(np.float64)
+    return values_so_far(mdp, choice), values_to_go(mdp, choice)
+
+
+def is_unit_flow(mdp: MDP, w: FloatArray, off: float) -> bool:
+    """Return whether planned shares are above 0 and flow from the start to the end, relative to rounding."""
+    if w.shape != (mdp.n_arcs,) or not ((w > 0) & (w <= 1 + off)).all():
+        return False
+    arriving, leaving = (np.bincount(nodes, w, mdp.n_nodes + 1) for nodes in (mdp.target, mdp.source))
+    arriving[0] = 1.0
+    return np.allclose(leaving[:-1], arriving[:-1], rtol=off, atol=0)
+
+
+def number(value: Any) -> float:
     """Return a number, NaN for what is none: every comparison with it fails."""
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else float("nan")
 
@@ -322,19 +337,13 @@ class Entries:
         self.delta, self.total = float(settings["delta"]), settings.get("total_sigma")
         sigma = np.broadcast_to(np.asarray(settings["sigma"], dtype=np.float64), (mdp.n_arcs,))
         self.sigma: FloatArray = np.where(mdp.is_known, 0.0, sigma)
+        self.choices = most_choices(mdp)
 
     @cached_property
     def shares(self) -> FloatArray:
         """Return each arc's part of the visits under evenly picked actions, scaled to mean 1."""
         flow = even_flow(self.mdp)
         return np.asarray(flow / flow.mean())
-
-    @cached_property
-    def choices(self) -> tuple[FloatArray, FloatArray]:
-        """Return the most choices on a path to each node, and on one from it, itself counted."""
-        mdp = self.mdp
-        choice = (np.diff(mdp.first)[mdp.source] > 1).astype(np.float64)[:, None]
-        return self.passes.behind(choice)[:, 0], self.passes.ahead(choice)[:, 0]
 
     def planned(self, entry: Entry) -> FloatArray:
         """Return the visits that a shifted entry expects: numbers fixed in advance, and any such numbers are valid."""
@@ -353,16 +362,10 @@ class Entries:
         It is the only unit flow w > 0 under which the sum of sigma^2 / w is the same along every path.
         """
         mdp, w = self.mdp, self._design
-        if w is None or w.shape != (mdp.n_arcs,) or not ((w > 0) & (w <= 1 + EVEN_COSTS)).all():
-            return True
-        arriving, leaving = np.zeros(mdp.n_nodes + 1), np.zeros(mdp.n_nodes + 1)
-        np.add.at(arriving, mdp.target, w)
-        np.add.at(leaving, mdp.source, w)
-        arriving[0] = 1.0
-        if not np.allclose(leaving[:-1], arriving[:-1], rtol=EVEN_COSTS, atol=0):
+        if w is None or not is_unit_flow(mdp, w, EVEN_COSTS):
             return True
         cost = np.maximum((self.sigma / self.sigma.max()) ** 2, LEAST_VARIANCE) / w
-        longest, shortest = self.passes.ahead(cost[:, None])[0, 0], -self.passes.ahead(-cost[:, None])[0, 0]
+        longest, shortest = values_to_go(mdp, cost)[0], -values_to_go(mdp, -cost)[0]
         return not longest <= shortest * (1 + EVEN_COSTS)
 
     def precision(self, entry: Entry, side: str) -> FloatArray:
@@ -534,12 +537,10 @@ class Passes:
 
 
 # Stage pairs ----------------------------------------------------------------------------------------------------------
-# Where the scores of one trial may depend on each other (docs, shared luck):
-#
-# x is an arc of any path q, y the arc of the path p in the same
-# stage, W(k) the width of an arc at slope k as in `bound.py` or `noise.py`, pi(y | x) = 1/2 / (N - H), plus
-# 1/2 / (b (degree - 1)) where both leave the same node, b the most choices on a path. With probability 1 - delta, for q
-# the best path, at all times, for all p, entries, slopes and kappa > 0,
+# Where the scores of one trial may depend on each other (docs, shared luck): x is an arc of any path q, y the arc of
+# the path p in the same stage, W(k) the width of an arc at slope k, pi(y | x) = 1/2 / (N - H), plus 1/2 / (b (degree -
+# 1)) where both leave the same node, b the most choices on a path. With probability 1 - delta, for q the best path, at
+# all times, for all p, entries, slopes and kappa > 0,
 #
 #     S0   mu_x - mu_y <= rhat_x - rhat_y + W_x(k) + W_y(k) + k log(1 / (delta pi weight)),
 #     S    V(q) - V(p) <= sum over stages of [rhat_x - rhat_y + W_x(k) + W_y(k) + k (log(k / (kappa pi weight)) - 1)]

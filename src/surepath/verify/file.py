@@ -42,6 +42,7 @@ SOURCES = ("asked", "queued", "retried", "late", "imported")
 WORST = "worst"  # of `on_failure`: a step that failed counts as its worst score
 EXCLUDE, TIGHTEN, REFERENCE = "exclude", "tighten", "reference"
 CONFIRM, CONFIRMED = "confirm", "confirmed"  # which plans are to be played again, and what they scored
+ACTIONS = {EXCLUDE, TIGHTEN, REFERENCE, CONFIRM, CONFIRMED}
 
 YES, NO, DOUBT = "yes", "no", "in doubt"
 CONTRADICTED = "the scores contradict what was declared: "
@@ -204,7 +205,7 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     left_out = counts["failed"] + counts["expired"] + counts["cancelled"]
     if mdp.scored is not None:
         return _of_rounds(content, mdp, left_out)
-    shared = content["settings"]["dependence"] == "any"
+    shared, total = content["settings"]["dependence"] == "any", content["settings"].get("total_sigma")
     said = [
         "Playing an option again in the same state draws a fresh score with the same mean, whatever happened in "
         "earlier trials: no drift, no effect of earlier choices but through the state, and in every trial a fresh case "
@@ -213,17 +214,20 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
         else "Playing an option again in the same state draws a fresh score with the same mean, whatever happened "
         "before: no drift, no dependence between trials or between the scores of one trial, no effect of earlier "
         "choices but through the state.",
-        _noise(content["settings"], mdp) + _total(content["settings"]),
+        _noise(content["settings"], mdp),
         "Every score that was seen was told, as it was seen. Which result comes in first does not matter until a "
         "trial is given up: trials count in the order in which they were asked for.",
         "Problem, settings and every number of the bound were fixed before the first result.",
     ]
+    if total is not None:
+        said[1] += f" The noise of the sum of a trial's scores is sub-Gaussian with the declared sigma {total:g}."
     if options.get("baseline"):
         said.append(
             "Scores count less the baseline of their trial, which is the same on average whatever plan is played and "
             "taken from what was fixed before the first trial. Noise and ranges are those of the differences."
         )
-    rule, late = missing_rule(mdp, content["settings"]), content["trials"]["sources"]["late"]
+    rule, sources = missing_rule(mdp, content["settings"]), content["trials"]["sources"]
+    kinds = {action["kind"] for action in content["actions"]}
     worst = "A step that failed counts as its worst score. " if options.get("on_failure") == WORST else ""
     if rule is not None and rule.fills:
         said.append(
@@ -251,23 +255,22 @@ def assumptions(content: Mapping[str, Any], mdp: MDP) -> list[str]:
     if counts["expired"] and not (rule is not None and rule.fills):
         said.append(
             f"The {counts['expired']} trials that were given up after their lease were lost with their workers, not "
-            f"for being slow in a way that has to do with their scores ({late} results came too late to count)."
+            f"for being slow in a way that has to do with their scores ({sources['late']} results came too late to "
+            "count)."
         )
-    if content["trials"]["sources"]["imported"]:
-        said.append(
-            f"The {content['trials']['sources']['imported']} imported trials were not picked by how they came out."
-        )
-    if content["study"]["options"].get("cases"):
+    if sources["imported"]:
+        said.append(f"The {sources['imported']} imported trials were not picked by how they came out.")
+    if options.get("cases"):
         said.append(
             "Every trial was played on the cases that the study drew for it, whatever its plan, and the statement is "
             "about the mean over all cases."
         )
-    if any(action["kind"] == REFERENCE for action in content["actions"]):
+    if REFERENCE in kinds:
         said.append(
             "What a reference plan scored on the case of a trial was taken off its scores; it was told for all cases "
             "before the first trial, and the noise that is declared is that of the difference."
         )
-    if any(action["kind"] == EXCLUDE for action in content["actions"]):
+    if EXCLUDE in kinds:
         said.append("Excluded options are infeasible as a fact of the world, not a verdict on their scores.")
     return said
 
@@ -283,6 +286,13 @@ def _of_rounds(content: Mapping[str, Any], mdp: MDP, left_out: int) -> list[str]
         "gaussian": "The noise of every score is Gaussian, independent, with one standard deviation, whatever it is. "
         "Rare losses or gains would make this statement wrong.",
     }[content["settings"]["noise"]]
+    lost = (
+        "A trial that failed counts as the worst score; expired and cancelled ones were played again, and lack their "
+        "score for reasons that do not depend on it."
+        if content["study"]["options"].get("on_failure") == WORST
+        else f"Trials without a score ({left_out}: failed, expired or cancelled) lack it for reasons that do not "
+        "depend on it; their plans were played again."
+    )
     said = [
         f"Effects add up: the mean of a score is the sum of an effect of each option{state}. Nothing is claimed of "
         "plans that were not played if they do not.",
@@ -291,14 +301,8 @@ def _of_rounds(content: Mapping[str, Any], mdp: MDP, left_out: int) -> list[str]
         noise,
         "The plans of a round were fixed before its first score. Every score that was seen was told, as it was seen.",
         "Problem, settings and every number of the bound were fixed before the first result.",
-        f"Trials without a score ({left_out}: failed, expired or cancelled) lack it for reasons that do not depend on "
-        "it; their plans were played again.",
+        lost,
     ]
-    if content["study"]["options"].get("on_failure") == WORST:
-        said[-1] = (
-            "A trial that failed counts as the worst score; expired and cancelled ones were played again, and lack"
-        )
-        said[-1] += " their score for reasons that do not depend on it."
     for design, scores in confirmations(content["actions"]):
         if scores is None:
             said.append("A confirmation was begun and not finished; what it showed is not part of this.")
@@ -338,14 +342,6 @@ def _noise(settings: Mapping[str, Any], mdp: MDP) -> str:
     )
     quiet = bare[bare == 0]
     return said + (f" Besides: {_declared(quiet, given)}" if len(quiet) and len(quiet) < len(bare) else "")
-
-
-def _total(settings: Mapping[str, Any]) -> str:
-    """Say what is assumed of the sum of a trial's scores, after a space."""
-    total = settings.get("total_sigma")
-    if total is None:
-        return ""
-    return f" The noise of the sum of a trial's scores is sub-Gaussian with the declared sigma {total:g}."
 
 
 def _declared(bare: FloatArray, given: str) -> str:

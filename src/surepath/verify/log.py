@@ -89,7 +89,7 @@ def read_log(path: str | Path, mdp: MDP) -> Log:
                     raise ValueError(f"it must begin with {LOG_FORMAT!r}; surepath study export log.jsonl writes one")
                 study = frozen({name: line[name] for name in FROZEN})
             elif line.get("entry") == "action":
-                actions.append(Action(_whole(line["action"]), _whole(line["after"]), line["kind"], line["content"]))
+                actions.append(Action(whole(line["action"]), whole(line["after"]), line["kind"], line["content"]))
             elif line.get("entry") == "trial":
                 trials.append(_trial(line, mdp))
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
@@ -108,19 +108,20 @@ def _trial(line: Mapping[str, Any], mdp: MDP) -> Trial:
     if any(isinstance(value, bool) for value in line["rewards"]):
         raise ValueError("scores must be numbers")
     return Trial(
-        number=_whole(line["number"]),
+        number=whole(line["number"]),
         state=str(line["state"]),
         path=tuple(int(arc) for arc in mdp.check_path(line["path"])),
         source=str(line["source"]),
-        of=None if line["of"] is None else _whole(line["of"]),
+        of=None if line["of"] is None else whole(line["of"]),
         rewards=tuple(map(float, line["rewards"])),
         baseline=tuple(map(float, line["baseline"])),
     )
 
 
-def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{value!r} is not a whole number")
+def whole(value: Any) -> int:
+    """Read a whole number of at least 0, or raise an error."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
+        raise CertificateError(f"{value!r} is not a count")
     return value
 
 

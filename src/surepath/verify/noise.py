@@ -9,7 +9,7 @@ c counts VISITS visits for a square. One unknown sigma is bounded from above fir
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import lru_cache
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.model.mdp import MDP
 from surepath.verify import bound as plain
-from surepath.verify.bound import OWN, Entries, Entry, PlainBound, Scores, Sums
+from surepath.verify.bound import OWN, Entries, Entry, PlainBound, Rows, Scores, Sums
 
 LEARNED_KINDS = ("bernstein", "betting")
 VISITS = 25.0
@@ -73,7 +73,7 @@ def checker_of(
 
 
 def _is_size(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= LARGEST
+    return 0 <= plain.number(value) <= LARGEST
 
 
 def learned_arcs(mdp: MDP) -> BoolArray:
@@ -411,23 +411,11 @@ class UnknownSigma(PlainBound):
         bound = (SIGMA_TILTS[margin > 0] * total / margin[margin > 0]).min()
         return float(min(LARGEST_SIGMA, np.sqrt(bound) * (1 + 1e-13)))
 
-    def _at(self, seen: Sums) -> PlainBound:
-        """Return the bound with what is known of sigma by then."""
+    def noisy_rows(self, seen: Sums, path: IntArray, arcs: IntArray, single: bool) -> Iterator[Rows]:
+        """Yield the rows of all entries and slopes, by what is known of sigma at that moment."""
         entries = copy(self.entries)
         entries.sigma = self.sigma * self.sigma_at(seen)
-        return PlainBound(entries)
-
-    def proves(self, seen: Sums, path: IntArray, alive: BoolArray, gap: float) -> bool:
-        """Return whether every path over `alive` is proven to be at most `gap` better than `path`."""
-        return self._at(seen).proves(seen, path, alive, gap)
-
-    def gap(self, seen: Sums, path: IntArray, alive: BoolArray, precision: float = 1e-3) -> float:
-        """Find the least gap that is proven, or infinity."""
-        return self._at(seen).gap(seen, path, alive, precision)
-
-    def ruled_out(self, seen: Sums, path: IntArray, alive: BoolArray) -> BoolArray:
-        """Find the arcs that are proven not to be on the best path, given that it lies within `alive`."""
-        return self._at(seen).ruled_out(seen, path, alive)
+        return PlainBound(entries).noisy_rows(seen, path, arcs, single)
 
 
 def sum_of_squares(scores: Scores, visits: IntArray) -> tuple[float, int]:

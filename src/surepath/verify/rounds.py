@@ -29,8 +29,8 @@ from scipy.special import erfc
 from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
 from surepath.errors import CertificateError
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path, on_open_paths
-from surepath.verify.bound import Passes
+from surepath.model.paths import best_path, on_open_paths, values_to_go
+from surepath.verify.bound import is_unit_flow, most_choices
 
 MOST_LISTED = 1_000_000  # paths, or excursions, that are listed
 CHUNK = 20_000  # of them at once
@@ -147,23 +147,16 @@ class PlainRounds:
         self.noise, self.delta = settings["noise"], float(settings["delta"])
         self.scored = mdp.scored if mdp.scored is not None else (mdp.horizon - 1,)
         self.block = np.searchsorted(self.scored, np.arange(mdp.horizon))  # of each stage
-        self.unit = self._units()
-        self.passes = Passes(mdp)
-        degree = np.diff(mdp.first).astype(np.float64)
-        self.degree = np.append(degree, 1.0)
-        choice = (degree[mdp.source] > 1).astype(np.float64)[:, None]
-        self.before, self.after = self.passes.behind(choice)[:, 0], self.passes.ahead(choice)[:, 0]
+        size = np.ptp(self.limits, axis=1) if self.noise == "range" else settings.get("sigma")
+        self.unit = np.full(len(self.scored), 1.0 if self.noise == "gaussian" else size, dtype=np.float64)
+        self.degree = np.append(np.diff(mdp.first).astype(np.float64), 1.0)
+        self.before, self.after = most_choices(mdp)
         if planned is None and self.noise != "range":
             raise CertificateError("no proof: the planned shares of the trials are missing")
         self.flow = planned
         self.fits = [self._fit(done) for done in self.rounds]
+        self._range = Range(self) if self.noise == "range" else None
         self._tables: dict[int, FloatArray] = {}
-
-    def _units(self) -> FloatArray:
-        """Return what the scores of each block are divided by: sigma, the width of their range, or 1."""
-        if self.noise == "range":
-            return np.asarray(self.limits[:, 1] - self.limits[:, 0])
-        return np.full(len(self.scored), 1.0 if self.noise == "gaussian" else self.settings["sigma"], dtype=np.float64)
 
     @cached_property
     def limits(self) -> FloatArray:
@@ -201,15 +194,10 @@ class PlainRounds:
         mdp, w = self.mdp, self.flow
         if w is None:
             return bool(self.noise != "range")
-        if w.shape != (mdp.n_arcs,) or not ((w > 0) & (w <= 1 + 1e-6)).all():
-            return True
-        arriving = np.zeros(mdp.n_nodes + 1)
-        np.add.at(arriving, mdp.target, w)
-        arriving[0] = 1.0
-        if not np.allclose(self._node_flow[:-1], arriving[:-1], rtol=1e-6, atol=0):
+        if not is_unit_flow(mdp, w, 1e-6):
             return True
         taken = np.where(self._inside, 1 / self._node_flow, 0.0)
-        most = self.passes.ahead((1 / w - taken[mdp.source])[:, None])[0, 0]
+        most = values_to_go(mdp, 1 / w - taken[mdp.source])[0]
         effects = mdp.n_arcs - int(self._inside.sum())
         return not bool(most <= effects * (1 + FLOW_GAP))
 
@@ -274,7 +262,7 @@ class PlainRounds:
             np.add.at(z, (np.arange(len(some))[:, None], some), 1.0)
             z[:, path] -= 1.0
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                if self.noise == "range":
+                if self._range is not None:
                     value = self._range.bounds(z, cost, upto)
                 else:
                     value = self._mixture(z, cost, self.scale(path, some), upto)
@@ -318,10 +306,6 @@ class PlainRounds:
         k = np.logaddexp.reduce(np.log(v) + free / 2 * np.log1p(s) - s * rss / (2 * low**2), axis=0)
         table = np.max(ends[:, None] * h_inverse(grid - k[:, None]), axis=0)
         return np.where(grid > k[-1], np.inf, table)
-
-    @cached_property
-    def _range(self) -> Range:
-        return Range(self)
 
     # Answers -----------------------------------------------------------------------------------------------------
 
@@ -453,15 +437,12 @@ class Range:
         for number, done in enumerate(of.rounds):
             x, y = self._features(done.paths), (done.scores - of.limits[:, 0]) / of.unit
             n, chosen = len(y), np.zeros_like(y)
-            step = (
-                1 + n * of.mdp.n_arcs // ONE_BY_ONE if number == 0 else n
-            )  # later rounds are predicted from the rounds before
+            step = n if number else 1 + n * of.mdp.n_arcs // ONE_BY_ONE  # later rounds: from the rounds before
             own = error.copy()
             for begin in range(0, n, step):
                 part = slice(begin, begin + step)
-                guess = self._predict(
-                    np.concatenate([features, x[:begin]]), np.concatenate([scores, y[:begin]]), x[part]
-                )
+                before = np.concatenate([features, x[:begin]]), np.concatenate([scores, y[:begin]])
+                guess = self._predict(*before, x[part])
                 chosen[part] = guess[int(np.argmin(own))]
                 own += ((np.clip(guess, 0, 1) - y[part]) ** 2).sum(axis=(1, 2))
             clip = CLIP if number == 0 else 0.0

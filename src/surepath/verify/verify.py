@@ -27,7 +27,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.verify import file
 from surepath.verify.bound import KEPT_FIELDS, Kept, PlainBound, Scores, StageBound, Sums, kept_moments
-from surepath.verify.log import Action, Log, Replay, in_order, is_action, largest_known, read_log, too_coarse
+from surepath.verify.log import Action, Log, Replay, in_order, is_action, largest_known, read_log, too_coarse, whole
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 
@@ -178,21 +178,19 @@ def facts_of(content: Mapping[str, Any]) -> Facts:
     actions = []
     for action in content["actions"]:
         _fields(action, {"number", "after", "kind", "content"}, "an action")
-        actions.append(Action(_whole(action["number"]), _whole(action["after"]), action["kind"], action["content"]))
-    excluded = np.zeros(mdp.n_arcs, dtype=bool)
-    for one in actions:
-        if one.kind == file.EXCLUDE:
-            excluded[_arcs(one.content, mdp)] = True
+        actions.append(Action(whole(action["number"]), whole(action["after"]), action["kind"], action["content"]))
+    gone = [_arcs(one.content, mdp) for one in actions if one.kind == file.EXCLUDE]
+    excluded = np.isin(np.arange(mdp.n_arcs), np.concatenate([*gone, np.zeros(0, dtype=np.int64)]))
     options, planned = content["study"]["options"], content["planned"]
     return Facts(
         mdp=mdp,
-        path=mdp.check_path([_whole(arc) for arc in content["path"]]),
+        path=mdp.check_path([whole(arc) for arc in content["path"]]),
         seen=_sums(content["evidence"], mdp, _scores(content["evidence"], mdp)),
         excluded=excluded,
         feasible=on_open_paths(mdp, ~excluded),
-        prefix=_whole(content["log"]["trials"]),
+        prefix=whole(content["log"]["trials"]),
         actions=actions,
-        acted=_whole(content["log"]["actions"]),
+        acted=whole(content["log"]["actions"]),
         planned=None if planned is None else np.array([_real(share) for share in planned]),
         rounds=read_rounds(content["evidence"].get("rounds", ()), mdp),
         seed=f"{content['problem_hash']}\n{json.dumps(content['settings'])}\n{json.dumps(options)}",
@@ -214,7 +212,7 @@ def _lists(part: Mapping[str, Any], *names: str) -> None:
 
 def _sums(parts: Mapping[str, Any], mdp: MDP, scores: Scores | None) -> Sums:
     """Read visits, origin and sums, one per arc, of a moment at which these scores or the first of them were known."""
-    visits, missing = (np.array([_whole(n) for n in parts[name]], dtype=np.int64) for name in ("visits", "missing"))
+    visits, missing = (np.array([whole(n) for n in parts[name]], dtype=np.int64) for name in ("visits", "missing"))
     origin, sums = (np.array([_real(x) for x in parts[name]]) for name in ("origin", "sums"))
     if not len(visits) == len(missing) == len(origin) == len(sums) == mdp.n_arcs:
         raise CertificateError(f"{', '.join(OF_SUMS)} must have one number for each of the {mdp.n_arcs} options")
@@ -240,29 +238,16 @@ def _scores(evidence: Mapping[str, Any], mdp: MDP) -> Scores | None:
 
 def _arcs(values: Any, mdp: MDP) -> IntArray:
     """Read a list of arc numbers, or raise an error that names their range."""
-    arcs = np.array([_whole(arc) for arc in values], dtype=np.int64)
+    arcs = np.array([whole(arc) for arc in values], dtype=np.int64)
     if arcs.size and arcs.max() >= mdp.n_arcs:
         raise CertificateError(f"options are numbered from 0 to {mdp.n_arcs - 1}; got {int(arcs.max())}")
     return arcs
 
 
-def _claimed(values: Any, mdp: MDP) -> BoolArray:
-    claimed = np.zeros(mdp.n_arcs, dtype=bool)
-    claimed[_arcs(values, mdp)] = True
-    return claimed
-
-
-def _whole(value: Any) -> int:
-    """Read a whole number of at least 0, or raise an error."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**62:
-        raise CertificateError(f"{value!r} is not a count")
-    return value
-
-
 def _real(value: Any) -> float:
-    """Read a finite number, or raise an error."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise CertificateError(f"{value!r} is not a finite number")
+    """Read a number, or raise an error."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise CertificateError(f"{value!r} is not a number")
     return float(value)
 
 
@@ -290,10 +275,7 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
         wrong.append("the actions are not numbered 1, 2, ...")
     if facts.acted > len(facts.actions):
         wrong.append("the log is said to have more actions than are listed")
-    if any(
-        action.kind not in (file.EXCLUDE, file.TIGHTEN, file.REFERENCE, file.CONFIRM, file.CONFIRMED)
-        for action in facts.actions
-    ):
+    if not {action.kind for action in facts.actions} <= file.ACTIONS:
         wrong.append("there is an action that is none of exclude, tighten, confirm and confirmed")
     for design, scores in file.confirmations(content["actions"]):
         if wanted := _confirmation(design, scores, facts, settings):
@@ -348,7 +330,7 @@ def _means(mdp: MDP, seen: Sums) -> FloatArray:
 def _confirmation(design: Mapping[str, Any], scores: Any, facts: Facts, settings: Mapping[str, Any]) -> str:
     """Say what is wrong with a confirmation; "" where nothing is."""
     _fields(design, {"paths", "plays", "sigma", "delta"}, "a confirmation")
-    mdp, plays, sigma = facts.mdp, _whole(design["plays"]), _real(design["sigma"])
+    mdp, plays, sigma = facts.mdp, whole(design["plays"]), _real(design["sigma"])
     paths = [mdp.check_path(path) for path in design["paths"]]
     least = np.sum(settings["sigma"]) if settings.get("noise") == "sigma" else np.inf
     if mdp.reward_range is not None:
@@ -370,17 +352,17 @@ def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) ->
     _fields(trials, {"number", "states", "sources", "refused"}, "its trials")
     _fields(trials["states"], set(file.STATES), "trials by state")
     _fields(trials["sources"], set(file.SOURCES), "trials by source")
-    states, sources = ({k: _whole(n) for k, n in trials[part].items()} for part in ("states", "sources"))
-    total, refused = _whole(trials["number"]), _whole(trials["refused"])
+    states, sources = ({k: whole(n) for k, n in trials[part].items()} for part in ("states", "sources"))
+    total, refused = whole(trials["number"]), whole(trials["refused"])
     if sum(states.values()) != total or sum(sources.values()) != total or total != facts.prefix:
         wrong.append(f"trials by state and by source do not add up to {total}")
-    late = _whole(sources["late"])
+    late = whole(sources["late"])
     reported = (
         states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == file.WORST else 0)
     )
     firsts, rule = int(facts.seen.visits[: mdp.stage_arc[1]].sum()), file.missing_rule(mdp, content["settings"])
-    whole = rule is None or rule.fills  # what was seen of a broken-off trial counts
-    if not (reported if whole else states["complete"] - late) - refused <= firsts <= reported:
+    parts = rule is None or rule.fills  # what was seen of a broken-off trial counts
+    if not (reported if parts else states["complete"] - late) - refused <= firsts <= reported:
         wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
     lasts = int(facts.seen.visits[mdp.stage_arc[-2] :].sum())
     if lasts < states["complete"] - refused - late or (facts.on_failure != file.WORST and lasts > states["complete"]):
@@ -446,8 +428,13 @@ def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list
     }
     logged = {**log.study, "created": file.moment(_real(log.study["created"]))}
     for name, value in stated.items():
-        if logged[name] != value:
-            wrong.append(f"the study has {_other(name, value, logged[name])}")
+        other = logged[name]
+        if value != other:
+            words = name.replace("_", " ")
+            if isinstance(value, Mapping) and isinstance(other, Mapping):
+                odd = sorted(str(key) for key in {*value, *other} if value.get(key) != other.get(key))
+                words = f"{', '.join(odd)} in its {name}"
+            wrong.append(f"the study has another {words}")
     later = log.actions[len(actions) :]
     if log.actions[: len(actions)] != actions or any(action.after < facts.prefix for action in later):
         wrong.append("the study's exclusions and tightenings are not those of the certificate")
@@ -458,14 +445,6 @@ def _check_study(content: Mapping[str, Any], facts: Facts, log: Log, wrong: list
         done = any(stop <= facts.prefix for stop in log.stop) and reached(gap, epsilon, facts.mdp, facts.seen)
         if content["done"] != done:
             wrong.append(f"after trial {facts.prefix} the study was {'' if done else 'not '}done")
-
-
-def _other(name: str, stated: Any, logged: Any) -> str:
-    """Say what differs between two values of a field of the study."""
-    if isinstance(stated, Mapping) and isinstance(logged, Mapping):
-        odd = sorted(str(key) for key in {*stated, *logged} if stated.get(key) != logged.get(key))
-        return f"another {', '.join(odd)} in its {name}"
-    return f"another {name.replace('_', ' ')}"
 
 
 def _check_trials(
@@ -480,8 +459,8 @@ def _check_trials(
     replay = Replay(mdp, facts.seed, facts.on_failure, _real(settings["epsilon"]), keep, watching, rule)
     steps, pairs = content["proof"].get("moments", []), dict[int, list[Kept]]()
     for row in content["proof"].get("kept", []):
-        pairs.setdefault(_whole(row["trials"]), []).append(row)
-    wanted = {_whole(step["trials"]) for step in steps}
+        pairs.setdefault(whole(row["trials"]), []).append(row)
+    wanted = {whole(step["trials"]) for step in steps}
     at = {0: replay.seen} if 0 in wanted else {}
     rows = iter(log.settled())
     plays = []
@@ -518,10 +497,14 @@ def _check_trials(
             f"the trials give other sums: {mdp.describe_arc(arc)} has {int(replay.visits[arc])} scores, in all "
             f"{total!r}"
         )
-    _compare_counts(content["trials"], replay, wrong)
+    stated = content["trials"]
+    counts = [(name, number, stated["states"][name]) for name, number in replay.states.items()]
+    counts += [(f"from {name}", number, stated["sources"][name]) for name, number in replay.sources.items()]
+    counts.append(("refused", replay.refused, stated["refused"]))
+    wrong += [f"the log has {n} {name} trials, the certificate {said}" for name, n, said in counts if n != said]
     if replay.scores is not None and facts.seen.scores is not None:
-        for arc, (stated, logged) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
-            if stated.tobytes() != logged.tobytes():
+        for arc, (said, logged) in enumerate(zip(facts.seen.scores.gains, replay.scores.gains)):
+            if said.tobytes() != logged.tobytes():
                 wrong.append(f"the trials give other scores of {mdp.describe_arc(arc)}")
                 break
     if wrong or watching is None:
@@ -530,19 +513,8 @@ def _check_trials(
 
 
 def _same_sums(stated: Sums, own: Sums) -> BoolArray:
-    return np.asarray(
-        (stated.visits == own.visits)
-        & (stated.counts == own.counts)
-        & (stated.origin == own.origin)
-        & (stated.sums == own.sums)
-    )
-
-
-def _compare_counts(stated: Mapping[str, Any], replay: Replay, wrong: list[str]) -> None:
-    pairs = [(name, number, stated["states"][name]) for name, number in replay.states.items()]
-    pairs += [(f"from {name}", number, stated["sources"][name]) for name, number in replay.sources.items()]
-    pairs.append(("refused", replay.refused, stated["refused"]))
-    wrong += [f"the log has {n} {name} trials, the certificate {said}" for name, n, said in pairs if n != said]
+    names = ("visits", "counts", "origin", "sums")
+    return np.asarray(np.all([getattr(stated, name) == getattr(own, name) for name in names], axis=0))
 
 
 def _check_warnings(
@@ -554,7 +526,7 @@ def _check_warnings(
     such moment. What later trials of the log say counts too.
     """
     assert replay.watch is not None
-    found = now = replay.watch.findings()
+    found = replay.watch.findings()
     same = _same_warnings(content["warnings"], found)
     for entry in in_order(later, log.actions[facts.acted :], facts.prefix):
         replay.take(entry)
@@ -621,7 +593,7 @@ def _check_rounds(content: Mapping[str, Any], facts: Facts, verdict: Verdict) ->
     """Check the gap of a study in rounds, from its plans and scores."""
     gap, settings, wrong, after = content["certified_gap"], content["settings"], verdict.differences, 0
     if content["proof"]["by"] == file.ROUNDS:
-        after = _whole(content["proof"]["after"])
+        after = whole(content["proof"]["after"])
     if not 1 <= after <= len(facts.rounds) or settings["name"] != "Rounds":
         wrong.append("the gap of a study in rounds is proven by some of its rounds, and by nothing else")
         return
@@ -649,9 +621,9 @@ def _check_moments(
     alive, before = facts.feasible.copy(), Sums(zeros.astype(np.int64), zeros, zeros)
     last = max([action.after for action in facts.actions if action.kind == file.EXCLUDE], default=0)
     for step in steps:
-        number = _whole(step["trials"])
+        number = whole(step["trials"])
         _fields(step, {"trials", "path", "ruled_out", *OF_SUMS}, "a moment")
-        path = facts.mdp.check_path([_whole(arc) for arc in step["path"]])
+        path = facts.mdp.check_path([whole(arc) for arc in step["path"]])
         seen = _sums(step, facts.mdp, facts.seen.scores)
         _check_growth(before, seen, wrong)
         if seen.scores is not None and (seen.visits <= facts.seen.visits).all():
@@ -660,7 +632,7 @@ def _check_moments(
             return alive
         if not last <= number <= facts.prefix or facts.excluded[path].any():
             wrong.append(f"the moment after trial {number} does not belong to this proof")
-        claimed = _claimed(step["ruled_out"], facts.mdp)
+        claimed = np.isin(np.arange(facts.mdp.n_arcs), _arcs(step["ruled_out"], facts.mdp))
         extra = claimed & ~checker.ruled_out(seen, path, alive)
         if extra.any():
             where = facts.mdp.describe_arc(int(np.flatnonzero(extra)[0]))
@@ -680,9 +652,9 @@ def _keep(rows: Sequence[Kept], facts: Facts, checker: PlainBound, wrong: list[s
     named = dict[tuple[int, int], tuple[int, float, int]]()
     for row in rows:
         _fields(row, KEPT_FIELDS, "a pair that was kept")
-        (x, y), number = _arcs(row["pair"], facts.mdp).tolist(), _whole(row["trials"])
+        (x, y), number = _arcs(row["pair"], facts.mdp).tolist(), whole(row["trials"])
         parts = zip(row["visits"], row["sums"], row["missing"], strict=True)
-        numbers = [(_whole(n), _real(total), _whole(lacking)) for n, total, lacking in parts]
+        numbers = [(whole(n), _real(total), whole(lacking)) for n, total, lacking in parts]
         if x == y or stage[x] != stage[y] or len(numbers) != 2:
             wrong.append("a pair that was kept must have two options of one step, each with its visits and its sum")
         elif not max(n + lacking for n, _, lacking in numbers) <= number <= facts.prefix:

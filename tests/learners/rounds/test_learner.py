@@ -128,7 +128,7 @@ def test_blocks_and_directions_end_with_the_best_plan(direction: str) -> None:
     assert learner.certified_gap() == 0.0
     assert (learner.means == 0).nonzero()[0].tolist() == sorted(learner.recommend())
     assert (learner.widths() >= 0).all()
-    with pytest.raises(StoppedError, match=r"Rounds stopped after \d+ trials; no round is open"):
+    with pytest.raises(StoppedError, match=r"Rounds stopped after \d+ trials; recommend"):
         learner.tell(learner.recommend(), [1, 2])
 
 

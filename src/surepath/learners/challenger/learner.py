@@ -295,7 +295,7 @@ class Challenger(Learner):
         arcs = self._arcs_of(path)
         if baseline is not None:
             rewards = less_baseline(self.mdp, arcs, rewards, baseline)[0]
-        gains, low, high = self._gains_of(arcs, rewards)
+        gains = self._gains_of(arcs, rewards)
         played = len(gains) if failed_at is None else failed_at
         stages, rest = self.pairs.stages, arcs[len(gains) :]
         broken = stages is not None and self.missing == "related" and bool((self.sigma[rest] > 0).any())
@@ -303,7 +303,7 @@ class Challenger(Learner):
         self._failures.note(arcs, played, self.episodes)
         if not broken:
             self._watch.observe(arcs, gains)
-        self._sizes.low, self._sizes.high = low, high
+        self._note_size(gains)
         self._end_play(arcs)
         self._note_stop()
 
@@ -332,7 +332,7 @@ class Challenger(Learner):
         wanted = check_epsilon(epsilon)
         if wanted >= self._epsilon:
             raise SettingError(f"tighten needs an epsilon below {self._epsilon:g}, not {wanted:g}")
-        check_decidable(self.mdp, self._sizes.low, self._sizes.high, wanted, SettingError)
+        check_decidable(self.mdp, self._largest, wanted, SettingError)
         if self.stopped:
             self._renew_answer()
         before = (self._answer, self.stop_reason)
@@ -471,6 +471,7 @@ class Challenger(Learner):
             "problem": self.mdp.content_hash,
             "epsilon": self.epsilon,
             "episodes": self.episodes,
+            "largest": self._largest,
             "stopped": self.stopped,
             "stop_reason": self.stop_reason,
             "answer": answer.copy(),
@@ -485,8 +486,7 @@ class Challenger(Learner):
 
     def _arrays(self) -> dict[str, AnyArray]:
         failures = {f"failures_{name}": array for name, array in vars(self._failures).items()}
-        sizes = {"least_gains": self._sizes.low, "largest_gains": self._sizes.high}
-        return {"excluded": self._excluded, **failures, **sizes}
+        return {"excluded": self._excluded, **failures}
 
     @locked
     def restore(self, snapshot: Snapshot) -> Challenger:
@@ -500,7 +500,7 @@ class Challenger(Learner):
                     f"Challenger.from_snapshot(mdp, snapshot) builds the right one"
                 )
         self._epsilon = float(snapshot["epsilon"])
-        self.episodes = int(snapshot["episodes"])
+        self.episodes, self._largest = int(snapshot["episodes"]), float(snapshot["largest"])
         self.stopped, self.stop_reason = bool(snapshot["stopped"]), snapshot["stop_reason"]
         answer = np.array(snapshot["answer"], dtype=np.int64)
         self._answer = (answer, float(snapshot["answer_gap"])) if answer.size else None

@@ -34,7 +34,7 @@ def arc_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
     if n < len(state.table):
         base = state.table[np.uint64(n)]
     else:
-        base = base_width(rules.authors, float(n), rules.arcs, rules.delta, 0.0)
+        base = base_width(rules.authors, float(n), rules.arcs, rules.delta)
     return float(min(state.arc[at.SIGMA, e] * base, rules.cap))
 
 

@@ -15,14 +15,12 @@ max(max |g| c, 0.2 tau_j / R), R the widest range. K is bounded by sums of power
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import exp, log, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray
-from surepath.kernels.jit import hot_kernel, kernel
-from surepath.learners.rounds.bound import Prior, prior_cost
+from surepath.learners.rounds.bound import Prior, prior_costs
 from surepath.learners.rounds.fit import Blocks, Fit, Round, rows_of
 
 PENALTIES = (0.3, 3.0, 30.0, 300.0)  # on arcs
@@ -30,104 +28,24 @@ FREE = 0.1  # on what is common to all scores
 CLIP = 0.2  # in the first round predictions stay this far from the ends of the range
 PART = 0.2  # of tau in a round's weight
 ONE_BY_ONE = 60_000  # scores times arcs up to which the first round is predicted score by score
+BLOCK_NUMBERS = 1_000_000  # numbers of one block of paths
 
 
 class Rows(NamedTuple):
-    """Plays by round, plan and block; M counts these."""
+    """The plays of a round, by plan and block."""
 
-    first: IntArray  # [R + 1] first row of each round
     weight: FloatArray  # [N, M] g of each arc
     plays: FloatArray  # [M]
-    square: FloatArray  # [M] sum of r^2
-    cube: FloatArray  # [M] of r^3
-    fourth: FloatArray  # [M] of r^4
-    high: FloatArray  # [M] largest r
-    low: FloatArray  # [M] least r
-    up: FloatArray  # [M] how far above the prediction a score can be
-    down: FloatArray  # [M] and below
+    powers: FloatArray  # [3, M] sums of r^2, r^3 and r^4
+    ends: FloatArray  # [2, M] largest and least r
+    reach: FloatArray  # [2, M] how far above the prediction a score can be, and below
 
 
-@hot_kernel
-def tail(x: float) -> float:
+def tail(x: FloatArray) -> FloatArray:
     """Bound (kappa(x) - x^2/2 - x^3/3) / x^4 from above, x < 1: increasing, 1/4 at 0."""
-    if x <= 0.0:
-        return 0.25
-    if x < 0.1:
-        return 0.25 + x / 5.0 + x * x / 6.0 + x * x * x / (7.0 * (1.0 - x))
-    return (-log1p(-x) - x - x * x / 2.0 - x * x * x / 3.0) / (x * x * x * x) * (1.0 + 1e-9)
-
-
-@kernel
-def bet_bounds(
-    blocks: Blocks,
-    prior: Prior,
-    rows: Rows,
-    effect: FloatArray,
-    tilts: FloatArray,
-    weights: FloatArray,
-    delta: float,
-    incumbent: IntArray,
-    paths: IntArray,
-    single: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Compute D and G of each path against the incumbent; with `single`, of excursions."""
-    horizon, rounds = len(incumbent), len(effect)
-    lead, bound = np.zeros(len(paths)), np.zeros(len(paths))
-    g, cost = np.zeros(len(rows.plays)), np.zeros(len(tilts))
-    widest = blocks.unit.max()
-    for t in range(len(paths)):
-        differ = False
-        g[:] = 0.0
-        for h in range(horizon):
-            p, q = incumbent[h], paths[t, h]
-            if p != q:
-                differ = True
-                plus, minus = rows.weight[q], rows.weight[p]
-                for i in range(len(g)):
-                    g[i] += plus[i] - minus[i]
-        if not differ:
-            continue
-        total, weighed, largest = 0.0, 0.0, -np.inf
-        v2, v3, v4 = 0.0, 0.0, 0.0
-        for j in range(rounds):
-            line, tau, reach = 0.0, 0.0, 0.0
-            for h in range(horizon):
-                line += effect[j, paths[t, h]] - effect[j, incumbent[h]]
-            for i in range(rows.first[j], rows.first[j + 1]):
-                x = g[i]
-                tau += rows.plays[i] * x * x
-                reach = max(reach, x * rows.up[i] if x > 0.0 else -x * rows.down[i])
-            a = 1.0 / max(reach, PART * tau / widest)
-            total += a
-            weighed += a * line
-            for i in range(rows.first[j], rows.first[j + 1]):
-                x = a * g[i]
-                xx = x * x
-                v2 += xx * rows.square[i]
-                v3 += xx * x * rows.cube[i]
-                v4 += xx * xx * rows.fourth[i]
-                largest = max(largest, max(x * rows.high[i], x * rows.low[i]))
-        goal = prior_cost(blocks, prior, incumbent, paths[t], single) - log(delta)
-        y = np.inf
-        for k in range(len(tilts)):
-            l = tilts[k]
-            cost[k] = log(weights[k]) - (l * l * v2 / 2.0 + l**3 * v3 / 3.0 + l**4 * v4 * tail(l * largest))
-            y = min(y, (goal - cost[k]) / l)
-        for _ in range(4):  # convex and increasing in y: every step from above stays above the root
-            top = -np.inf
-            for k in range(len(tilts)):
-                top = max(top, tilts[k] * y + cost[k])
-            value, slope = 0.0, 0.0
-            for k in range(len(tilts)):
-                part = exp(tilts[k] * y + cost[k] - top)
-                value += part
-                slope += tilts[k] * part
-            y -= max(0.0, (top + log(value) - goal) * value / slope)
-        lead[t] = weighed / total
-        bound[t] = lead[t] + y * (1.0 + 1e-12) / total
-        if not bound[t] < np.inf:
-            bound[t] = np.inf  # what is no number proves nothing
-    return lead, bound
+    x = np.maximum(x, 1e-9)
+    near = 0.25 + x / 5 + x**2 / 6 + x**3 / (7 * (1 - x))
+    return np.where(x < 0.1, near, (-np.log1p(-x) - x - x**2 / 2 - x**3 / 3) / x**4 * (1 + 1e-9))
 
 
 class Bets:
@@ -139,15 +57,11 @@ class Bets:
         self.predictor = Predictor(blocks)
         self.effects: list[FloatArray] = []
         self.parts: list[Rows] = []
-        self.rows: Rows | None = None
 
     def add(self, done: Round, fit: Fit) -> None:
         """Take in a finished round: predict its scores, then learn from them."""
         self.parts.append(self._rows(done, fit, self.guess(done, fit), not self.parts))
         self.effects.append(fit.effect)
-        first = np.concatenate([[0], np.cumsum([len(part.plays) for part in self.parts])])
-        joined = [np.concatenate(columns, axis=-1) for columns in list(zip(*self.parts))[1:]]
-        self.rows = Rows(first.astype(np.int64), *(np.ascontiguousarray(column) for column in joined))
 
     def guess(self, done: Round, fit: Fit) -> FloatArray:
         """Predict the scores of a round from what precedes each, float [n, B], and learn from them."""
@@ -165,35 +79,67 @@ class Bets:
         def summed(values: FloatArray) -> FloatArray:
             return np.asarray(np.bincount(at, values.ravel(), size), dtype=np.float64)
 
-        high, low = np.full(size, -np.inf), np.full(size, np.inf)
-        np.maximum.at(high, at, r.ravel())
-        np.minimum.at(low, at, r.ravel())
+        ends, reach = np.outer([-np.inf, np.inf], np.ones(size)), np.full((2, size), 1 - CLIP)
+        np.maximum.at(ends[0], at, r.ravel())
+        np.minimum.at(ends[1], at, r.ravel())
         weight = (rows_of(blocks, plans, len(fit.effect)) @ fit.spread).reshape(size, -1)
-        up, down = np.full(size, 1 - CLIP), np.full(size, 1 - CLIP)
         if not start:
-            up[at], down[at] = 1 - guess.ravel(), guess.ravel()
-        number, square, cube, fourth = (summed(r**k) for k in (0, 2, 3, 4))
-        first = np.zeros(0, dtype=np.int64)
-        return Rows(first, np.ascontiguousarray(weight.T), number, square, cube, fourth, high, low, up, down)
+            reach[:, at] = 1 - guess.ravel(), guess.ravel()
+        number, *powers = (summed(r**k) for k in (0, 2, 3, 4))
+        return Rows(np.ascontiguousarray(weight.T), number, np.stack(powers), ends, reach)
 
     def weights_of(self, z: FloatArray, j: int) -> tuple[FloatArray, FloatArray]:
         """Return the weight a_j of a round for differences z, and the sum of its scores' absolute weights."""
         rows = self.parts[j]
         g = z @ rows.weight
-        tau = (g**2 * rows.plays).sum(axis=1)
-        reach = np.where(g > 0, g * rows.up, -g * rows.down).max(axis=1)
         unit = np.tile(self.blocks.unit, len(rows.plays) // len(self.blocks.unit))
-        return 1 / np.maximum(reach, PART * tau / self.blocks.unit.max()), np.abs(g * rows.plays / unit).sum(axis=1)
+        return self._share(rows, g), np.abs(g * rows.plays / unit).sum(axis=1)
+
+    def _share(self, rows: Rows, g: FloatArray) -> FloatArray:
+        """Return a_j of differences whose scores weigh g, float [n]."""
+        reach = np.where(g > 0, g * rows.reach[0], -g * rows.reach[1]).max(axis=1)
+        return np.asarray(1 / np.maximum(reach, PART * ((g * g) @ rows.plays) / self.blocks.unit.max()))
 
     def bounds(
         self, prior: Prior, incumbent: IntArray, paths: IntArray, single: bool, rounds: int | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Compute D and G of paths against the incumbent, from the first `rounds`; with `single` of excursions."""
-        assert self.rows is not None
-        effect = np.stack(self.effects[:rounds])
-        return bet_bounds(
-            self.blocks, prior, self.rows, effect, self.tilts, self.weights, self.delta, incumbent, paths, int(single)
-        )
+        lead, bound = np.zeros(len(paths)), np.zeros(len(paths))
+        goal = prior_costs(self.blocks, prior, incumbent, paths, int(single)) - np.log(self.delta)
+        differ = np.flatnonzero((paths != incumbent).any(axis=1))
+        for some in np.array_split(differ, 1 + len(differ) * len(self.parts[0].plays) // BLOCK_NUMBERS):
+            lead[some], bound[some] = self._bounds(incumbent, paths[some], goal[some], rounds)
+        return lead, bound
+
+    def _bounds(
+        self, incumbent: IntArray, paths: IntArray, goal: FloatArray, rounds: int | None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute D and G of paths that all differ from the incumbent; `goal` is log 1 / (delta prior)."""
+        n, effects = len(paths), self.effects[:rounds]
+        total, weighed, largest, v = np.zeros(n), np.zeros(n), np.full(n, -np.inf), np.zeros((3, n))
+        for effect, rows in zip(effects, self.parts):
+            g = np.zeros((n, len(rows.plays)))
+            for p, q in zip(incumbent, paths.T):
+                g += rows.weight[q] - rows.weight[p]
+            share = self._share(rows, g)
+            total += share
+            weighed += share * (effect[paths] - effect[incumbent]).sum(axis=1)
+            g *= share[:, None]
+            largest = np.maximum(largest, np.maximum(g * rows.ends[0], g * rows.ends[1]).max(axis=1))
+            power = g * g
+            for k, sums in enumerate(rows.powers):
+                v[k] += power @ sums
+                power *= g
+        tilts = self.tilts[:, None]
+        spent = tilts**2 * v[0] / 2 + tilts**3 * v[1] / 3 + tilts**4 * v[2] * tail(tilts * largest)
+        cost = np.log(self.weights)[:, None] - spent  # [K, n]
+        y = ((goal - cost) / tilts).min(axis=0)
+        for _ in range(4):  # convex and increasing in y: every step from above stays above the root
+            parts = tilts * y + cost
+            value = np.logaddexp.reduce(parts, axis=0)
+            y -= np.maximum(value - goal, 0.0) / (tilts * np.exp(parts - value)).sum(axis=0)
+        bound = (weighed + y * (1 + 1e-12)) / total
+        return weighed / total, np.where(bound < np.inf, bound, np.inf)  # what is not a number proves nothing
 
 
 class Predictor:

@@ -32,7 +32,7 @@ from surepath.kernels.flow import FLOW_GAP, STEPS_OF_FLOW, optimal_flow
 from surepath.kernels.jit import bare_kernel, hot_kernel, inner_kernel, kernel
 from surepath.learners.rounds.fit import Blocks, Fit
 from surepath.model.mdp import MDP
-from surepath.model.paths import values_to_go
+from surepath.model.paths import values_so_far, values_to_go
 
 # Numbers of the bound, fixed before the data --------------------------------------------------------------------------
 
@@ -129,13 +129,8 @@ def prior_of(mdp: MDP, bound: Mapping[str, Any]) -> Prior:
     degree[:-1] = np.diff(mdp.first)
     choices = (degree > 1).astype(np.int64)
     others = np.maximum(degree - 1, 1)
-    after, before = np.zeros(mdp.n_nodes + 1, dtype=np.int64), np.zeros(mdp.n_nodes + 1, dtype=np.int64)
-    for e in range(mdp.n_arcs - 1, -1, -1):
-        i = mdp.source[e]
-        after[i] = max(after[i], choices[i] + after[mdp.target[e]])
-    for e in range(mdp.n_arcs):
-        i = mdp.source[e]
-        before[mdp.target[e]] = max(before[mdp.target[e]], before[i] + choices[i])
+    here = choices[mdp.source].astype(np.float64)
+    before, after = (values(mdp, here).astype(np.int64) for values in (values_so_far, values_to_go))
     most = max(int(after[0]), 1)
     if single:
         return Prior(1, 0.0, np.log(others), np.log(degree), choices, before, after, log(most))
@@ -247,6 +242,15 @@ def prior_cost(blocks: Blocks, prior: Prior, incumbent: IntArray, path: IntArray
     if single == 1 and start >= 0:
         total += prior.stay * (prior.before[source[incumbent[start]]] + prior.after[target[incumbent[end - 1]]])
     return total
+
+
+@kernel
+def prior_costs(blocks: Blocks, prior: Prior, incumbent: IntArray, paths: IntArray, single: int) -> FloatArray:
+    """Compute `prior_cost` of each path."""
+    costs = np.zeros(len(paths))
+    for t in range(len(paths)):
+        costs[t] = prior_cost(blocks, prior, incumbent, paths[t], single)
+    return costs
 
 
 @inner_kernel

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import Graph, graph_of
 from surepath.model.mdp import MDP
 
@@ -45,19 +44,14 @@ def stages_scored(mdp: MDP) -> tuple[int, ...]:
     return (mdp.horizon - 1,) if mdp.scored is None else mdp.scored
 
 
-@kernel
 def coordinates(blocks: Blocks, active: BoolArray) -> tuple[IntArray, int]:
     """Give each arc to estimate a number, int [N], and count them; -1: dropped, or not active."""
-    first, inside = blocks.graph.first, blocks.inside
-    place, d = np.full(len(active), -1, dtype=np.int64), 0
-    for i in range(len(first) - 1):
-        dropped = not inside[i]
-        for e in range(first[i], first[i + 1]):
-            if active[e]:
-                if dropped:
-                    place[e] = d
-                    d += 1
-                dropped = True
+    kept, place = active.copy(), np.full(len(active), -1, dtype=np.int64)
+    arcs = np.flatnonzero(active)
+    nodes, firsts = np.unique(blocks.graph.source[arcs], return_index=True)
+    kept[arcs[firsts[blocks.inside[nodes]]]] = False
+    d = int(kept.sum())
+    place[kept] = np.arange(d)
     return place, d
 
 
@@ -69,21 +63,13 @@ def rows_of(blocks: Blocks, paths: IntArray, arcs: int) -> FloatArray:
     return rows
 
 
-@kernel
 def normal_matrix(blocks: Blocks, place: IntArray, d: int, paths: IntArray) -> FloatArray:
     """Add up x x^T over the rows of the paths, float [d, d]."""
-    total = np.zeros((d, d))
-    for t in range(len(paths)):
-        for b in range(len(blocks.unit)):
-            weight = 1.0 / (blocks.unit[b] * blocks.unit[b])
-            for h in range(blocks.first[b], blocks.first[b + 1]):
-                i = place[paths[t, h]]
-                if i >= 0:
-                    for k in range(blocks.first[b], blocks.first[b + 1]):
-                        j = place[paths[t, k]]
-                        if j >= 0:
-                            total[i, j] += weight
-    return total
+    total, at = np.zeros((d + 1, d + 1)), place[paths]  # the last row and column take what is dropped
+    for h, b in enumerate(blocks.of):
+        for k in range(blocks.first[b], blocks.first[b + 1]):
+            np.add.at(total, (at[:, h], at[:, k]), 1.0 / (blocks.unit[b] * blocks.unit[b]))
+    return np.ascontiguousarray(total[:d, :d])
 
 
 class Round(NamedTuple):

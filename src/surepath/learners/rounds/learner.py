@@ -20,8 +20,7 @@ from surepath._checks import (
     shortened,
     whole,
 )
-from surepath._text import many
-from surepath.errors import PathError, RewardError, SettingError, StoppedError
+from surepath.errors import PathError, RewardError, SettingError
 from surepath.kernels.draw import draw_luck, draw_step
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import Reality
@@ -285,8 +284,7 @@ class Rounds(Learner):
                 told in another order than asked.
         """
         arcs = self._arcs_of(path)
-        if self.stopped:
-            raise StoppedError(f"{self.name} stopped after {many(self.episodes, 'trial')}; no round is open")
+        self._refuse_after_stop()
         gains = self.mdp.sign * self._scores_of(rewards)
         at = self._open_place(arcs, place)
         self._refuse_outside(gains)
