@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, rounded_up, shortened
+from surepath._checks import BoolArray, FloatArray, repeated, rounded_up, shortened
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
@@ -69,11 +68,9 @@ def read(path: str | Path) -> dict[str, Any]:
         raise CertificateError(str(error)) from None
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) < len(items):
-            twice, _ = Counter(key for key, _ in items).most_common(1)[0]
+        if (twice := repeated(key for key, _ in items)) is not None:
             _refuse(file, f"the field {shortened(twice)} appears twice in one object")
-        return found
+        return dict(items)
 
     def constant(word: str) -> NoReturn:
         _refuse(file, f"it holds {word}, which is not a number")

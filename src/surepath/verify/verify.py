@@ -291,9 +291,7 @@ def _check_facts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> 
     words = [content["version"], content["created"], *(content["study"][key] for key in ("name", "created", "version"))]
     if not all(isinstance(word, str) for word in (*words, content["log"]["digest"], content["proof"]["by"])):
         wrong.append("names, versions and times must be text")
-    if facts.on_failure not in ("leave-out", file.WORST) or (
-        facts.on_failure == file.WORST and mdp.reward_range is None
-    ):
+    if facts.on_failure not in ("leave-out", *([] if mdp.reward_range is None else [file.WORST])):
         wrong.append(f"a failed trial cannot count as {facts.on_failure!r}")
     _check_counts(content, facts, wrong)
     _check_visits(facts, wrong)
@@ -342,9 +340,8 @@ def _confirmation(design: Mapping[str, Any], scores: Any, facts: Facts, settings
         return "a confirmation is of another plan"
     if scores is not None and [len(some) for some in scores] != [plays] * len(paths):
         return "a confirmation has other plays than were fixed before"
-    return (
-        "" if all(abs(_real(score)) <= LARGEST for some in scores or () for score in some) else "a score is too large"
-    )
+    fit = all(abs(_real(score)) <= LARGEST for some in scores or () for score in some)
+    return "" if fit else "a score is too large"
 
 
 def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) -> None:
@@ -356,16 +353,14 @@ def _check_counts(content: Mapping[str, Any], facts: Facts, wrong: list[str]) ->
     total, refused = whole(trials["number"]), whole(trials["refused"])
     if sum(states.values()) != total or sum(sources.values()) != total or total != facts.prefix:
         wrong.append(f"trials by state and by source do not add up to {total}")
-    late = whole(sources["late"])
-    reported = (
-        states["complete"] + states["partial"] - late + (states["failed"] if facts.on_failure == file.WORST else 0)
-    )
+    late, worst = sources["late"], facts.on_failure == file.WORST
+    reported = states["complete"] + states["partial"] - late + (states["failed"] if worst else 0)
     firsts, rule = int(facts.seen.visits[: mdp.stage_arc[1]].sum()), file.missing_rule(mdp, content["settings"])
     parts = rule is None or rule.fills  # what was seen of a broken-off trial counts
     if not (reported if parts else states["complete"] - late) - refused <= firsts <= reported:
         wrong.append(f"the first step was scored {firsts} times, in {reported} trials")
     lasts = int(facts.seen.visits[mdp.stage_arc[-2] :].sum())
-    if lasts < states["complete"] - refused - late or (facts.on_failure != file.WORST and lasts > states["complete"]):
+    if lasts < states["complete"] - refused - late or (not worst and lasts > states["complete"]):
         wrong.append(f"the last step was scored {lasts} times, in {states['complete']} complete trials")
 
     lacking = np.add.reduceat(facts.seen.counts - facts.seen.visits, mdp.stage_arc[:-1])
