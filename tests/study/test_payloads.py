@@ -54,7 +54,7 @@ JSON = st.recursive(
 
 def everything(place: Storage) -> Any:
     with place.reading("work") as log:
-        return log.trials(1, 999), log.queue(99), log.actions_after(0), log.last_change()
+        return log.trials(1, 999), log.queue(99), log.actions_after(0), log.last_change
 
 
 @pytest.mark.parametrize("rewards", WRONG, ids=lambda value: type(value).__name__)

@@ -59,9 +59,9 @@ class TestContract:
             assert [found.number for found in log.trials(-5, 2)] == [1, 2]
             assert log.trial(4) is None
             assert log.trial(0) is None
-            assert log.last_number() == 3
-            assert log.last_change() == 1
-            assert log.created() == RECORD.created
+            assert log.last_number == 3
+            assert log.last_change == 1
+            assert log.created == RECORD.created
             assert log.actions_after(0) == [ActionRow(1, 0, "tighten", 0.5, 1.5, 1)]
             assert log.actions_after(1) == []
             assert [found._replace(number=0) for found in log.queue(9)] == [QueueRow(0, (5, 6), "queued", 3, 2.5)]
@@ -78,7 +78,7 @@ class TestContract:
         with pytest.raises(StorageError, match="cannot follow action"), storage.writing("one") as log:
             log.add_action(ActionRow(2, 0, "tighten", 0.5, 1.5))
         with storage.reading("one") as log:
-            assert (log.last_number(), log.last_change(), log.actions_after(0)) == (0, 0, [])
+            assert (log.last_number, log.last_change, log.actions_after(0)) == (0, 0, [])
 
     def test_a_trial_with_a_result_never_changes(self, storage: Storage) -> None:
         states: tuple[State, ...] = ("complete", "partial", "failed")
@@ -120,7 +120,7 @@ class TestContract:
         with opening().reading("one") as log:
             assert log.trials(1, 9) == [trial(1)._replace(change=1)]
             assert [row.path for row in log.queue(9)] == [(1, 2)]
-            assert (log.actions_after(0), log.snapshot(), log.last_change()) == ([], None, 1)
+            assert (log.actions_after(0), log.snapshot(), log.last_change) == ([], None, 1)
         with storage.writing("one") as log:
             assert log.first_time("r", 1)
 
@@ -134,13 +134,13 @@ class TestContract:
             assert [row.number for row in log.trials_changed_after(0, 9)] == [1, 3, 2]
             log.add_trials([trial(4)])
             log.update_trial(trial(1, "failed"))
-            assert log.last_change() == 2  # of what is committed
+            assert log.last_change == 2  # of what is committed
             assert log.change() == 3
         with storage.writing("one") as log:
             log.save_snapshot(SnapshotRow(1, 0, b"x"))  # a cache is no change
             log.queue(1)
         with other.reading("one") as log:
-            assert log.last_change() == 3
+            assert log.last_change == 3
             assert [(row.change, row.number) for row in log.trials_changed_after(0, 9)] == [
                 (1, 3),
                 (2, 2),
@@ -158,7 +158,7 @@ class TestContract:
             assert [row.number for row in log.trials_of(9)] == [1]
             assert [row.number for row in log.trials_of_request("r")] == [1]
             assert [row.number for row in log.expired(1_000.0, 9)] == [2]
-            assert log.last_number() == 2
+            assert log.last_number == 2
             number = log.add_to_queue(QueueRow(0, (1,), "queued"))
             assert [row.number for row in log.queue(9)] == [number]
 
@@ -223,7 +223,7 @@ class TestContract:
         def second() -> None:
             with opening().writing("one") as log:
                 order.append("second")
-                log.add_trials([trial(log.last_number() + 1)])
+                log.add_trials([trial(log.last_number + 1)])
 
         threads = [threading.Thread(target=first), threading.Thread(target=second)]
         threads[0].start()
@@ -231,7 +231,7 @@ class TestContract:
         threads[1].start()
         if kind != "memory":  # where transactions take turns
             with opening().reading("one") as log:  # neither waits nor sees what is not committed
-                assert log.last_number() == 0
+                assert log.last_number == 0
                 assert log.trials(1, 9) == []
                 assert order == []
         leave.set()
@@ -256,11 +256,11 @@ class TestContract:
             pass
         storage.create(StudyRecord("one", "{}", "hash", "{}", "{}", 3.0, "0.1"))
         with storage.writing("one") as log:
-            assert (log.last_number(), log.queue(9), log.actions_after(0), log.snapshot()) == (0, [], [], None)
+            assert (log.last_number, log.queue(9), log.actions_after(0), log.snapshot()) == (0, [], [], None)
             assert log.first_time("r", 1)
-            assert log.created() == 3.0
+            assert log.created == 3.0
         with storage.reading("two") as log:
-            assert log.last_number() == 1
+            assert log.last_number == 1
 
 
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])

@@ -98,7 +98,7 @@ def check_nothing_lost(url: str, notes: dict[str, list[Any]]) -> None:
     study.sync()
     with study.storage.reading(study.name) as log:
         rows = log.trials(1, 10**9)
-        last = log.last_number()
+        last = log.last_number
     assert [row.number for row in rows] == list(range(1, last + 1))
     by_number = {row.number: row for row in rows}
     late = {row.of: row for row in rows if row.source == "late"}

@@ -48,7 +48,7 @@ def test_decisions_keep_their_keys_when_the_server_restarts(tmp_path: Path) -> N
             ("exclude", [2, 5]),
             ("tighten", 0.15),
         ]
-        assert (log.last_number(), len(log.queue(9))) == (21, 1)
+        assert (log.last_number, len(log.queue(9))) == (21, 1)
 
 
 def test_many_results_are_taken_or_none(storage: Storage, writer: Caller) -> None:

@@ -60,7 +60,7 @@ def test_what_waits_is_carried_out_together_and_an_error_is_that_of_its_request(
 
 def storage_change(storage: Storage) -> int:
     with storage.reading("rag") as log:
-        return log.last_change()
+        return log.last_change
 
 
 def test_the_stream_tells_only_what_differs(storage: Storage) -> None:

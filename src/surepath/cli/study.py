@@ -155,33 +155,19 @@ def create(
     epsilon: Epsilon = None,
     delta: Delta = None,
     sigma: Sigma = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Setting of the learner; sigma=unknown for Gaussian noise of one size."),
-    ] = None,
-    lease: Annotated[
-        str, typer.Option(help="How long a trial may stay unreported before its plan is assigned again: 10min, 7d.")
-    ] = "10min",
+    setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the learner: sigma=unknown.")] = None,
+    lease: Annotated[str, typer.Option(help="When an unreported trial is assigned again: 10min, 7d.")] = "10min",
     on_failure: Annotated[
         str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")
     ] = "leave-out",
-    cases: Annotated[
-        str | None, typer.Option(help="What trials are played on: how many cases there are, or a CSV file of them.")
-    ] = None,
-    cases_per_trial: Annotated[
-        int, typer.Option(min=1, help="Cases a trial is played on; its score is their mean.")
-    ] = 1,
+    cases: Annotated[str | None, typer.Option(help="How many cases there are, or a CSV file of them.")] = None,
+    cases_per_trial: Annotated[int, typer.Option(min=1, help="Cases of a trial; its score is their mean.")] = 1,
     dependence: Dependence = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(help="What the breaking off of a trial has to do with its scores: related, or unrelated."),
-    ] = None,
+    missing: Annotated[str | None, typer.Option(help="Whether breaking off is related to scores or unrelated.")] = None,
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Every trial is told with a baseline, which its scores count less.")
     ] = False,
-    exist_ok: Annotated[
-        bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same in all of this.")
-    ] = False,
+    exist_ok: Annotated[bool, typer.Option("--exist-ok", help="Accept a study of this name that is the same.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Create a study; problem, noise, epsilon, delta and learner are frozen from here on."""
@@ -235,7 +221,7 @@ def list_studies(storage: Storage = DEFAULT_STORAGE, as_json: AsJson = False) ->
     for name in place.names():
         record = place.load(name)
         with place.reading(name) as log:
-            found.append({"name": name, "trials": log.last_number(), "created": record.created})
+            found.append({"name": name, "trials": log.last_number, "created": record.created})
     lines = [f"{shown(one['name'])}: {many(one['trials'], 'trial')}, created {moment(one['created'])}" for one in found]
     answer(as_json, {"studies": found}, "\n".join(lines) or "no studies here; surepath study create makes one")
 
@@ -307,12 +293,8 @@ def run(
     workers: Annotated[int, typer.Option(min=1, max=MOST_WORKERS, help="Trials at the same time.")] = 1,
     trials: Annotated[int | None, typer.Option(min=1, help="Run at most so many trials.")] = None,
     timeout: Annotated[str | None, typer.Option(help="Begin no trial after this time: 30min, 8h.")] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Begin no trial that would bring what the study has spent above this.")
-    ] = None,
-    retry: Annotated[
-        int, typer.Option(min=0, help="Begin a trial anew so often after an exit code of --retry-on.")
-    ] = 0,
+    budget: Annotated[float | None, typer.Option(help="What the study may spend in all; then no trial begins.")] = None,
+    retry: Annotated[int, typer.Option(min=0, help="How often a trial begins anew after codes of --retry-on.")] = 0,
     retry_on: Annotated[
         list[int] | None, typer.Option(min=1, max=255, help="Exit code that says nothing about the plan: 75 for busy.")
     ] = None,
@@ -345,9 +327,7 @@ def run(
     set_interrupt_text("interrupted; running trials were cancelled, all that was reported is kept")
     allow_seconds(15.0)
     call_before_kill(performer.kill)
-    signal.signal(
-        signal.SIGTERM, signal.getsignal(signal.SIGINT)
-    )  # a scheduler's signal to end is handled as Ctrl-C is
+    signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGINT))  # how a scheduler ends what it runs
     try:
         runner.run(workers)
     finally:
@@ -359,23 +339,11 @@ def _print_run(found: Study, runner: Runner, as_json: bool) -> None:
     from surepath.study.status import status_in_words
 
     now = found.status()
-    facts = {
-        "recorded": runner.recorded,
-        "failed": runner.failed,
-        "last_failure": runner.last_failure or None,
-        "answer": now.answer,
-        "done": now.done,
-        "best_plan": now.best_plan,
-        "certified_gap": now.certified_gap,
-        "epsilon": now.epsilon,
-        "states": now.states,
-    }
-    if now.spent is not None:
-        facts |= {"spent": now.spent, "budget_spent": bool(runner.out_of_budget)}
     forecast = None if now.done else found.forecast()
     if as_json:
-        facts["forecast"] = None if forecast is None else forecast.to_dict()
-        print_json(facts)
+        own = {"recorded": runner.recorded, "failed": runner.failed, "last_failure": runner.last_failure or None}
+        own |= {"budget_spent": bool(runner.out_of_budget)}
+        print_json({**now.as_dict(), **own, "forecast": None if forecast is None else forecast.to_dict()})
         return
     if runner.out_of_budget:
         note(runner.out_of_budget)
@@ -407,9 +375,7 @@ def reference(
 
 @study.command("status")
 def status(
-    forecast: Annotated[
-        bool, typer.Option("--forecast", help="Also guess by simulation what further trials would bring.")
-    ] = False,
+    forecast: Annotated[bool, typer.Option("--forecast", help="Also guess what further trials would bring.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Also say which plans may still be better.")] = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
@@ -517,9 +483,7 @@ def restore(
 @study.command("copy")
 def copy(
     new: Annotated[str, typer.Argument(help="The name of the copy.")],
-    dependence: Annotated[
-        str | None, typer.Option(help="any: let the scores of one trial depend on each other; by default as it is.")
-    ] = None,
+    dependence: Annotated[str | None, typer.Option(help="any: scores of one trial may depend on each other.")] = None,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
@@ -557,9 +521,7 @@ def delete(
 @app.command()
 def verify(
     certificate: Annotated[Path, typer.Argument(help="A certificate, as `surepath study certificate` writes it.")],
-    storage: Annotated[
-        str | None, typer.Option(help="The study's storage, to compare with its log: sqlite:///study.db, ...")
-    ] = None,
+    storage: Annotated[str | None, typer.Option(help="Compare with the study's log in this storage.")] = None,
     name: Annotated[str | None, typer.Option(help="The study's name there; by default the certificate's.")] = None,
     log: Annotated[Path | None, typer.Option(help="An exported log (.jsonl) in place of the storage.")] = None,
     as_json: AsJson = False,
@@ -620,9 +582,7 @@ def serve(
         typer.Option(envvar="SUREPATH_TOKENS", help="A file of named tokens, read again on SIGHUP.", metavar="FILE"),
     ] = None,
     root_path: Annotated[str, typer.Option(help="The path under which a proxy serves this: /surepath.")] = "",
-    proxy: Annotated[
-        str | None, typer.Option(help="The address of a proxy whose X-Forwarded headers are believed.")
-    ] = None,
+    proxy: Annotated[str | None, typer.Option(help="Address of a proxy whose X-Forwarded headers count.")] = None,
     processes: Annotated[int, typer.Option(min=1, max=64, help="How many processes serve.")] = 1,
     log_level: Annotated[str, typer.Option(help="debug, info (every request), warning or error.")] = "warning",
     as_json: AsJson = False,

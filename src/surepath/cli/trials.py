@@ -48,16 +48,10 @@ Cost = Annotated[float | None, typer.Option(min=0, help="What the trial really c
 @study.command("ask")
 def ask(
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="How many trials.")] = 1,
-    sheet: Annotated[
-        Path | None, typer.Option("--csv", help="Write them to this file (.csv, .xlsx), with empty scores.")
-    ] = None,
-    wells: Annotated[
-        bool, typer.Option("--wells", help="Give every row of the file a well of a plate, drawn at random.")
-    ] = False,
+    sheet: Annotated[Path | None, typer.Option("--csv", help="A file to fill in: .csv or .xlsx.")] = None,
+    wells: Annotated[bool, typer.Option("--wells", help="Draw a well of a plate for every row of the file.")] = False,
     worker: Annotated[str | None, typer.Option(help="Who runs them; by default host and process.")] = None,
-    budget: Annotated[
-        float | None, typer.Option(help="Take no trial that would bring what the study has spent above this.")
-    ] = None,
+    budget: Annotated[float | None, typer.Option(help="What the study may spend in all; then no trial begins.")] = None,
     force: Force = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
@@ -135,9 +129,7 @@ ANSWERS = {
 @study.command("tell", context_settings=TAKES_SCORES)
 def tell(
     what: Annotated[str, typer.Argument(help="A file from study ask (.csv, .xlsx), or the number of a trial.")],
-    values: Annotated[
-        list[str] | None, typer.Argument(help="Its scores: numbers in the order of the steps, or STEP=SCORE.")
-    ] = None,
+    values: Annotated[list[str] | None, typer.Argument(help="Its scores, step by step, or STEP=SCORE.")] = None,
     cost: Cost = None,
     baseline: Baseline = None,
     storage: Storage = DEFAULT_STORAGE,
@@ -145,60 +137,41 @@ def tell(
     as_json: AsJson = False,
 ) -> None:
     """Report scores: a filled-in CSV file, all of it or nothing, or one trial; the same twice changes nothing."""
-    if what.isascii() and what.isdigit():
-        if not values:
-            raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
-        told = {"cost": cost, "baseline": _less(baseline)}
-        _one(load(storage, name), storage, int(what), scores(values), told, as_json)
-        return
-    if values or cost is not None or baseline is not None:
-        raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
-    _sheet(load(storage, name), storage, Path(what), as_json)
-
-
-def _one(found: Study, storage: str, number: int, scores: Any, told: dict[str, Any], as_json: bool) -> None:
-    """Tell one trial; too few scores are refused, since one that was forgotten could never be added."""
     from surepath.study.performing import Performed, rewards_of
+    from surepath.study.sheets import read_sheet, read_table, some_trials
 
-    trial = found._trial(trial_row(found, number))
-    way_out = "a recorded trial never changes; report a trial that failed there by `study fail` on the same study"
-    rewards = rewards_of(found.mdp, trial, Performed(scores, ended=way_out), ranged=not found.options.baseline)
-    outcome = found.tell(number, rewards, **told)
-    facts = {"number": number, "answer": outcome, "state": trial_row(found, number).state, "done": found.done}
-    answer(as_json, facts, f"trial {number}: {ANSWERS[outcome]}{_end(found, storage)}")
-
-
-def _sheet(found: Study, storage: str, path: Path, as_json: bool) -> None:
-    from surepath.study.sheets import read_sheet, read_table
-
-    sheet = read_sheet(found.mdp, read_table(path), path.name)
-    counts = Counter(found.tell_many(sheet.results))
-    facts = {**{outcome: counts[outcome] for outcome in ANSWERS}, "empty": sheet.empty, "done": found.done}
-    parts = [f"{counts[outcome]:,} {words}" for outcome, words in ANSWERS.items() if counts[outcome]]
-    if sheet.empty:
-        parts.append(f"{len(sheet.empty):,} without scores, left as they are ({_some(sheet.empty)})")
-    answer(as_json, facts, f"{shown(path.name)}: " + ("; ".join(parts) or "no rows") + _end(found, storage))
-
-
-def _some(numbers: list[int]) -> str:
-    return (
-        ("trials " if len(numbers) > 1 else "trial ")
-        + ", ".join(map(str, numbers[:10]))
-        + (", ..." if len(numbers) > 10 else "")
-    )
-
-
-def _end(found: Study, storage: str) -> str:
+    one = what.isascii() and what.isdigit()
+    if one and not values:
+        raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
+    if not one and (values or cost is not None or baseline is not None):
+        raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
+    found = load(storage, name)
+    if one:
+        trial = found._trial(trial_row(found, int(what)))
+        way_out = "a recorded trial never changes; report a trial that failed there by `study fail` on the same study"
+        told = Performed(scores(values or []), ended=way_out)  # one that was forgotten could never be added
+        rewards = rewards_of(found.mdp, trial, told, ranged=not found.options.baseline)
+        outcome = found.tell(trial.number, rewards, cost=cost, baseline=_less(baseline))
+        facts = {"number": trial.number, "answer": outcome, "state": trial_row(found, trial.number).state}
+        said = f"trial {what}: {ANSWERS[outcome]}"
+    else:
+        path = Path(what)
+        sheet = read_sheet(found.mdp, read_table(path), path.name)
+        counts = Counter(found.tell_many(sheet.results))
+        facts = {**{outcome: counts[outcome] for outcome in ANSWERS}, "empty": sheet.empty}
+        parts = [f"{counts[outcome]:,} {words}" for outcome, words in ANSWERS.items() if counts[outcome]]
+        if sheet.empty:
+            parts.append(f"{len(sheet.empty):,} without scores, left as they are ({some_trials(sheet.empty)})")
+        said = f"{shown(path.name)}: {'; '.join(parts) or 'no rows'}"
     proven = found.done and isfinite(found.certified_gap)
-    return f"\nthe answer is proven: surepath study status{again(found, storage)}" if proven else ""
+    end = f"\nthe answer is proven: surepath study status{again(found, storage)}" if proven else ""
+    answer(as_json, {**facts, "done": found.done}, said + end)
 
 
 @study.command("fail", context_settings=TAKES_SCORES)
 def fail(
     number: Number,
-    values: Annotated[
-        list[str] | None, typer.Argument(help="Scores seen before it failed, in the order of the steps.")
-    ] = None,
+    values: Annotated[list[str] | None, typer.Argument(help="The scores seen before it failed.")] = None,
     reason: Annotated[str, typer.Option("--note", help="Why it failed.")] = "",
     cost: Cost = None,
     baseline: Baseline = None,
@@ -275,10 +248,7 @@ ASSUMPTION = (
 @study.command("import-log")
 def import_log(
     path: Annotated[Path, typer.Argument(help="A CSV file with columns plan.STEP (or STEP) and score.STEP.")],
-    again: Annotated[
-        bool,
-        typer.Option("--again", help="Count results that are in the log already once more, as results of their own."),
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Count what is in the log already once more.")] = False,
     storage: Storage = DEFAULT_STORAGE,
     name: Name = None,
     as_json: AsJson = False,
@@ -303,9 +273,7 @@ def pilot(
         Path, typer.Option("--csv", help="The sheet of trials: written if it is not there, else read.")
     ] = Path("pilot.csv"),
     plays: Annotated[int, typer.Option(min=1, help="How often every option is played at least.")] = 5,
-    command: Annotated[
-        str | None, typer.Option(help="Run for every trial and fill in the sheet; as in surepath study run.")
-    ] = None,
+    command: Annotated[str | None, typer.Option(help="Run it for every trial, as surepath study run does.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Play every option a few times and say how far scores scatter, before a study whose noise nobody knows.

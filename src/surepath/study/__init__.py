@@ -13,9 +13,8 @@ _MODULES = {"Study": "study", "Cost": "performing", "RayExecutor": "performing"}
 
 __all__ = ["Cost", "RayExecutor", "Study"]
 
-logging.getLogger("surepath.study").addHandler(
-    logging.NullHandler()
-)  # quiet, until the program that uses this configures logging
+# Quiet, until the program that uses this configures logging.
+logging.getLogger("surepath.study").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ import numpy as np
 from surepath._checks import IntArray, repeated, shortened, whole
 from surepath.errors import SettingError, StudyError
 from surepath.learners.base import read_rewards
+from surepath.study.sheets import all_trials, read_table
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
@@ -42,8 +43,6 @@ def read_cases(cases: Any) -> int | list[str] | None:
 
 def _from_file(path: Path) -> list[str]:
     """Read the column `case` of a table, or its first column where none is called so."""
-    from surepath.study.sheets import read_table
-
     rows = [row for row in csv.reader(read_table(path).splitlines()) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
         raise SettingError(f"{path} holds no cases: its first line names the columns, then comes a line for each case")
@@ -76,10 +75,8 @@ class Cases:
     def drawn(self, number: int) -> tuple[str, ...]:
         """Draw the cases of a trial, with replacement: the same for the same study and number, whatever else is."""
         count = self.per_trial if self.names else 0
-        return tuple(self.names[self._draw(number, i) % len(self.names)] for i in range(count))
-
-    def _draw(self, number: int, i: int) -> int:
-        return int.from_bytes(hashlib.sha256(f"{self._seed} {number} {i}".encode()).digest(), "big")
+        draws = (hashlib.sha256(f"{self._seed} {number} {i}".encode()).digest() for i in range(count))
+        return tuple(self.names[int.from_bytes(draw, "big") % len(self.names)] for draw in draws)
 
 
 class Reference:
@@ -131,8 +128,6 @@ class CaseSummary(NamedTuple):
 
 def summarize(study: Study) -> list[CaseSummary]:
     """Sum up the trials on each case, the hardest first: where plans score least beside what they score elsewhere."""
-    from surepath.study.sheets import all_trials
-
     means = study.mdp.sign * np.nan_to_num(study.learner.means)
     found: dict[str, list[tuple[float, float]]] = {}
     for row in study._read(lambda log: list(all_trials(log))):

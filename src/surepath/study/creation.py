@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from surepath.model.mdp import MDP
 from surepath.model.worlds import Instance
 from surepath.study.cases import MOST_CASES_PER_TRIAL, read_cases
 from surepath.study.storage import Storage, Writing, retrying
+from surepath.study.telling import name_text
 from surepath.study.trial import QueueRow, StudyRecord, TrialRow
 
 # Leases ---------------------------------------------------------------------------------------------------------------
@@ -37,11 +36,6 @@ LONGEST_LEASE = 10 * 365 * 86400.0
 GRACE = 10  # leases after which a trial taken by hand is given up
 MOST_RETRIES = 2  # an option that kills its worker must not be assigned for ever
 BATCH = 1_000
-
-
-def this_worker() -> str:
-    """Name the worker that this process is: its host and its number."""
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def seconds(value: Any, what: str = "lease") -> float:
@@ -81,7 +75,7 @@ def duration_text(duration: float) -> str:
 
 def expire(log: Writing, lease: float) -> None:
     """Mark trials whose lease has ended as expired and queue their plans at the front; give up what nobody awaits."""
-    now = log.now()
+    now = log.now
     for row in reversed(log.expired(now, BATCH)):  # the oldest ends up at the front
         until = row.lease if row.attended or row.state == "expired" else row.lease + (GRACE - 1) * lease
         log.update_trial(row._replace(state="expired", lease=until, told=now if until < now else None))
@@ -136,19 +130,14 @@ def read_problem(problem: Any, sigma: Any = None) -> Problem:
     if isinstance(problem, Problem):
         return problem
     number = float(sigma) if isinstance(sigma, (int, float)) and not isinstance(sigma, bool) else None
-    if isinstance(problem, Mapping) and _are_steps(problem):
-        return Problem(MDP.from_steps(problem, sigma=number))
     if isinstance(problem, Mapping):
+        lists = all(isinstance(value, (list, tuple)) for value in problem.values())
+        if problem and lists and not {"edges", "steps", "format", "version"} & set(problem):  # options of each step
+            return Problem(MDP.from_steps(problem, sigma=number))
         return parse_json_problem(json.dumps(dict(problem)), "the problem", sigma=number)
     if isinstance(problem, (str, Path)):
         return load_problem(problem, sigma=number)
     raise ProblemError(f"a problem is an MDP, a problem file or a dict, not {type(problem).__name__}")
-
-
-def _are_steps(problem: Mapping[Any, Any]) -> bool:
-    """Return whether a dict lists the options of each step, as MDP.from_steps takes it, and has no field of a file."""
-    lists = all(isinstance(value, (list, tuple)) for value in problem.values())
-    return bool(problem) and lists and not {"edges", "steps", "format", "version"} & set(problem)
 
 
 def learner_spec(learner: str | Mapping[str, Any] | None, mdp: MDP) -> dict[str, Any]:
@@ -231,11 +220,7 @@ def _check_worst(mdp: MDP) -> None:
 
 def check_name(name: Any) -> str:
     """Check the name of a study."""
-    if not isinstance(name, str) or not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise SettingError(
-            f"the name of a study must be printable text of 1 to {LONGEST_NAME} characters, not {name!r}"
-        )
-    return name
+    return name_text("the name of a study", name, LONGEST_NAME)
 
 
 def differences(there: StudyRecord, here: StudyRecord) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Iterator
@@ -21,16 +20,13 @@ from surepath.model.mdp import MDP
 from surepath.model.text_files import csv_line, write_bytes
 from surepath.study.creation import Options, check_name, learner_spec
 from surepath.study.sheets import EVERY_ROW, all_trials, columns, score_columns, table_rows
-from surepath.study.storage import PAGE, READ_AS_JSON, Reading, Row, Storage, Writing, read_row, retrying
+from surepath.study.storage import PAGE, READ_AS_JSON, Reading, Row, Storage, read_row, retrying
 from surepath.study.tables import check_values, studies
 from surepath.study.trial import SCORED, ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.verify.file import CONFIRM, CONFIRMED, missing_rule
 
 if TYPE_CHECKING:
     from surepath.study.study import Study
-
-
-WHOLE_NUMBER_COLUMNS, TIME_COLUMNS, NUMBER_COLUMNS = ("number", "of", "tries"), ("asked", "told"), ("cost",)
 
 
 def trials_frame(study: Study) -> Any:
@@ -42,8 +38,9 @@ def trials_frame(study: Study) -> Any:
     pl = need("polars", "data")
     study.sync()
     rows = study._read(lambda log: list(table_rows(study.mdp, log)))
-    kinds = {**dict.fromkeys(WHOLE_NUMBER_COLUMNS, pl.Int64), **dict.fromkeys(TIME_COLUMNS, pl.Datetime("us", "UTC"))}
-    kinds |= dict.fromkeys([*NUMBER_COLUMNS, *score_columns(study.mdp)], pl.Float64)
+    kinds = dict.fromkeys(("asked", "told"), pl.Datetime("us", "UTC"))
+    kinds |= dict.fromkeys(("number", "of", "tries"), pl.Int64)
+    kinds |= dict.fromkeys(("cost", *score_columns(study.mdp)), pl.Float64)
     schema = {name: kinds.get(name, pl.String) for name in columns(study.mdp)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -65,7 +62,7 @@ def write_export(study: Study, path: Path) -> int:
     def read(log: Reading) -> int:
         lines = json_lines(study, log) if kind == "json lines" else csv_lines(study, log)
         write_bytes(path, (line.encode() for line in lines))
-        return log.last_number()
+        return log.last_number
 
     return study._read(read)
 
@@ -112,13 +109,14 @@ def _line(entry: dict[str, Any]) -> str:
 
 DECISIONS = ("exclude", "tighten", "reference", CONFIRM, CONFIRMED)
 RECORD = tuple(StudyRecord.__dataclass_fields__)
+Log = tuple[list[TrialRow], list[ActionRow], list[QueueRow]]
 
 
 def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyRecord:
     """Make the study of an exported log; everything is checked before the study exists."""
     try:
         with path.open(encoding="utf-8") as file:
-            record, trials, actions, queue = _read(iter(file), path.name)
+            record, log = _read(iter(file), path.name)
     except FileNotFoundError:
         raise StudyError(f"there is no file {path}") from None
     except UnicodeDecodeError:
@@ -127,7 +125,7 @@ def read_export(path: Path, storage: Storage, name: str | None = None) -> StudyR
         raise StudyError(f"cannot read {path}: {error.strerror or error}") from error
     if name is not None:
         record = replace(record, name=check_name(name))
-    return _fill(storage, record, trials, actions, queue)
+    return _fill(storage, record, log)
 
 
 def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
@@ -143,11 +141,9 @@ def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
         spec = {key: value for key, value in settings.items() if key != "bound"}
         settings = build({**spec, "dependence": "any"}, study.mdp).settings()
     study.sync()
-    trials, actions, queue = study._read(
-        lambda log: (list(all_trials(log)), log.actions_after(0), log.queue(EVERY_ROW))
-    )
+    log = study._read(lambda log: (list(all_trials(log)), log.actions_after(0), log.queue(EVERY_ROW)))
     rule = missing_rule(study.mdp, settings)
-    broken = next((row for row in trials if row.state == "partial"), None)
+    broken = next((row for row in log[0] if row.state == "partial"), None)
     if settings.get("dependence") != was and broken is not None and rule is not None and not rule.fills:
         raise StudyError(
             f"trial {broken.number} broke off after {len(broken.rewards)} scores: a log is read again with dependence "
@@ -155,44 +151,39 @@ def copy_log(study: Study, name: str, dependence: str | None) -> StudyRecord:
         )
     text = json.dumps(settings)
     record = replace(study.record, name=check_name(name), settings=text, created=time.time(), version=__version__)
-    return _fill(study.storage, record, trials, actions, queue)
+    return _fill(study.storage, record, log)
 
 
-def _fill(
-    storage: Storage, record: StudyRecord, trials: list[TrialRow], actions: list[ActionRow], queue: list[QueueRow]
-) -> StudyRecord:
+def _fill(storage: Storage, record: StudyRecord, log: Log) -> StudyRecord:
     """Enter a study with its log; no half of it stays."""
-    exists = False
-    with contextlib.suppress(StudyError):  # none of that name, or no storage yet
+    trials, actions, queue = log
+    try:
         retrying(lambda: storage.load(record.name))
-        exists = True
-    if exists:
+    except StudyError:  # none of that name, or no storage yet
+        retrying(lambda: storage.create(record))
+    else:
         raise StudyError(f"a study {record.name!r} already exists here; choose another name")
-    retrying(lambda: storage.create(record))
 
-    def fill(log: Writing) -> None:
-        if log.last_number():  # filled before a connection was lost
-            return
-        for first in range(0, len(trials), PAGE):
-            log.add_trials(trials[first : first + PAGE])
-        for action in actions:
-            log.add_action(action)
-        for waiting in queue:
-            log.add_to_queue(waiting)
-
-    def once() -> None:
+    def fill() -> None:
         with storage.writing(record.name) as log:
-            fill(log)
+            if log.last_number:  # filled before a connection was lost
+                return
+            for first in range(0, len(trials), PAGE):
+                log.add_trials(trials[first : first + PAGE])
+            for action in actions:
+                log.add_action(action)
+            for waiting in queue:
+                log.add_to_queue(waiting)
 
     try:
-        retrying(once)
+        retrying(fill)
     except BaseException:
         storage.delete(record.name)
         raise
     return record
 
 
-def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow], list[ActionRow], list[QueueRow]]:
+def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, Log]:
     record, mdp = _record(_entry(next(lines, ""), name, 1), name)
     trials: list[TrialRow] = []
     actions: list[ActionRow] = []
@@ -218,7 +209,7 @@ def _read(lines: Iterator[str], name: str) -> tuple[StudyRecord, list[TrialRow],
                 raise ValueError(f"unknown entry {kind!r}")
         except (LookupError, ValueError, StorageError) as error:
             raise StudyError(f"{name}, line {number} is damaged: {error}") from None
-    return record, trials, actions, queue
+    return record, (trials, actions, queue)
 
 
 def _record(head: dict[str, Any], name: str) -> tuple[StudyRecord, MDP]:

@@ -200,7 +200,7 @@ class Fold:
 
     def sync(self, log: Reading) -> None:
         """Read what is new in the log and fold in what is settled; interrupted, it goes on from where it was."""
-        last = log.last_change()
+        last = log.last_change
         replaced = last < self.change or (self.change and log.stamp(self.change) != self.stamp)
         if self._torn or replaced:  # interrupted amid a step, or a backup was restored
             self._reset()
@@ -209,8 +209,8 @@ class Fold:
         if last == self.change and not self._unread:
             return
         begun = time.perf_counter()
-        self.read_actions(log)
-        if self.change == 0 or self._unread or log.last_number() - self.prefix > PAGE + len(self.window):
+        self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
+        if self.change == 0 or self._unread or log.last_number - self.prefix > PAGE + len(self.window):
             self._unread, self.change, self.stamp = True, last, log.stamp(last)
             self.window.clear()
             first = self.prefix + 1
@@ -220,15 +220,11 @@ class Fold:
         else:
             self.take(log.trials_changed_after(self.change, _ALL))
         self._advance()  # there may be decisions and no trial
-        if len(self.window) < log.last_number() - self.prefix:
-            missing = next(n for n in range(self.prefix + 1, log.last_number() + 1) if n not in self.window)
+        if len(self.window) < log.last_number - self.prefix:
+            missing = next(n for n in range(self.prefix + 1, log.last_number + 1) if n not in self.window)
             raise missing_row("trial", missing)
         self._unread, self.change, self.stamp = False, last, log.stamp(last)
         self.seconds += time.perf_counter() - begun
-
-    def read_actions(self, log: Reading) -> None:
-        """Read the actions that are new; each counts when its turn comes."""
-        self._coming.extend(log.actions_after(self._coming[-1].number if self._coming else self.actions))
 
     def take(self, rows: Iterable[TrialRow]) -> None:
         """Take in rows of the log, and fold in those whose turn has come."""
@@ -406,7 +402,7 @@ class Fold:
 
     def snapshot(self) -> SnapshotRow:
         """Return the state as bytes, and count it as saved."""
-        self.mark_saved(self.prefix)
+        self.saved, self.seconds = self.prefix, 0.0
         tree = {
             "of": self._origin(self.prefix, self.actions),
             "read": [self.change, self.stamp],
@@ -424,15 +420,11 @@ class Fold:
             return
         kept = log.snapshot_prefix()  # another worker may have saved one
         if kept > self.prefix - SAVE_EVERY // 2:
-            self.mark_saved(kept)
+            self.saved, self.seconds = kept, 0.0
             return
         row = self.snapshot()
         if len(row.content) <= SMALL_SNAPSHOT + SNAPSHOT_BYTES * self.prefix:
             log.save_snapshot(row)
-
-    def mark_saved(self, prefix: int) -> None:
-        """Record that a snapshot of this many trials is kept."""
-        self.saved, self.seconds = prefix, 0.0
 
     def _origin(self, prefix: int, actions: int) -> list[Any]:
         """Return what a snapshot belongs to: another study's, or another version's, is of no use."""
@@ -441,7 +433,7 @@ class Fold:
     def _load(self, log: Reading) -> None:
         """Load the snapshot, if it was made of this log; one that cannot be read is ignored: the log has everything."""
         row = log.snapshot()
-        if row is None or row.prefix > log.last_number():
+        if row is None or row.prefix > log.last_number:
             return
         try:
             tree = decode_tree(row.content)
@@ -457,7 +449,7 @@ class Fold:
             return
         self.prefix, self.actions = int(row.prefix), int(row.actions)
         self._coming = [action for action in self._coming if action.number > self.actions]
-        self.mark_saved(self.prefix)
+        self.saved, self.seconds = self.prefix, 0.0
 
 
 def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:

@@ -241,7 +241,9 @@ def forecast(
     trials = int(learner.episodes)
     if learner.stopped:
         return Forecast(True, trials, gap, more, (), (), (), False)
-    end, budget = clock() + seconds, _trial_budget(learner)
+    end = clock() + seconds
+    slow = not isinstance(learner, Challenger) or learner.pairs.learned is not None
+    budget = max(1_000, SIMULATED_WORK["learned" if slow else "compiled"] // study.mdp.n_arcs)  # in all worlds
     spent, settled = study.spent, study.evidence_trials
     price = spent / settled if spent is not None and settled else None
 
@@ -299,10 +301,3 @@ def _to_the_end(
         left += [float(run.played) if run.done else float("inf") for run in group]
         played += [run.played for run in group]
     return left, played
-
-
-def _trial_budget(learner: Challenger | StudyRounds) -> int:
-    """Return how many trials are simulated in all worlds together."""
-    slow = not isinstance(learner, Challenger) or learner.pairs.learned is not None
-    kind = "learned" if slow else "compiled"
-    return max(1_000, SIMULATED_WORK[kind] // learner.mdp.n_arcs)

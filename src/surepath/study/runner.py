@@ -400,7 +400,10 @@ class Runner:
             del self._running[request]
             self.progress.show()
             self._count(outcome, performed)
-            self._call_back(outcome)
+            with self._calling:
+                for callback in self._callbacks:
+                    if callback(self._study, outcome) is True:
+                        self._ending.set()
 
     def _hold(self) -> None:
         """Begin nothing while what was reported suffices once trials that still run, here or elsewhere, are settled."""
@@ -460,12 +463,6 @@ class Runner:
             raise StudyError(
                 f"the first {self._failures} trials all failed, the last one with: {outcome.note or 'too few scores'}"
             ) from performed.error
-
-    def _call_back(self, outcome: Outcome) -> None:
-        with self._calling:
-            for callback in self._callbacks:
-                if callback(self._study, outcome) is True:
-                    self._ending.set()
 
     # Leases and interrupts ---------------------------------------------------------------------------------------
 

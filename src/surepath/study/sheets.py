@@ -218,6 +218,12 @@ def read_past(mdp: MDP, text: str, name: str) -> Past:
     return Past(results, empty, failed)
 
 
+def some_trials(numbers: Sequence[int], most: int = 5) -> str:
+    """Name the first few of some trials."""
+    some = ", ".join(map(str, numbers[:most])) + (", ..." if len(numbers) > most else "")
+    return f"trial{'s' if len(numbers) > 1 else ''} {some}"
+
+
 def _trial_number(cell: str) -> int | None:
     """Return the number of a trial; spreadsheets write 1 as 1.0 at times."""
     return int(re.split("[.,]", cell)[0]) if re.fullmatch(r"[0-9]{1,18}([.,]0*)?", cell) else None
@@ -345,7 +351,7 @@ def import_rows(
         for place, row in enumerate(rows, start=1):
             with placed(f"result {place}"):
                 check_countable(log, study.mdp, row, study._rules)
-        first, now = log.last_number() + 1, log.now()
+        first, now = log.last_number + 1, log.now
         log.add_trials([row._replace(number=n, asked=now, told=now) for n, row in enumerate(rows, start=first)])
         return len(rows)
 
@@ -366,8 +372,7 @@ def _refuse_known(log: Reading, rows: Sequence[TrialRow], numbers: Sequence[int 
         if row.source == "imported":
             imports[row.asked][seen] += 1
     if told:
-        some = ", ".join(map(str, sorted(told)[:5])) + (", ..." if len(told) > 5 else "")
-        _refuse(len(told), len(rows), f"as trial{'s' if len(told) > 1 else ''} {some} of this study")
+        _refuse(len(told), len(rows), f"as {some_trials(sorted(told))} of this study")
     new = Counter((row.path, row.rewards) for row in rows)
     if known := max((one.total() for one in imports.values() if one <= new), default=0):
         _refuse(known, len(rows), "from an earlier import")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surepath._checks import rounded_up
 from surepath._text import many, shown
@@ -24,8 +24,11 @@ from surepath.study.creation import duration_text
 from surepath.study.fold import Fold, Point, money
 from surepath.study.rounds import round_facts, round_in_words
 from surepath.study.storage import Reading
-from surepath.study.study import Study
 from surepath.study.trial import STATES, Trial, TrialRow
+from surepath.verify.file import ADVICE, doubt
+
+if TYPE_CHECKING:
+    from surepath.study.study import Study
 
 # Progress: one line on a terminal, nothing anywhere else --------------------------------------------------------------
 
@@ -208,11 +211,7 @@ class Status:
     @property
     def doubt(self) -> str | None:
         """Return why the answer is in doubt, in one sentence, or None."""
-        if not self.findings:
-            return None
-        from surepath.verify.file import doubt  # here, since it takes a tenth of a second
-
-        return doubt(self.findings)
+        return doubt(self.findings) if self.findings else None
 
     def __str__(self) -> str:
         return status_in_words(self)
@@ -262,7 +261,7 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         version=study.record.version,
         change=fold.change,
         digest=fold.digest,
-        now=log.now(),
+        now=log.now,
         trials=fold.prefix + len(after),
         states={**states, "waiting": len(log.queue(MOST_WAITING))},
         settled=fold.prefix,
@@ -297,7 +296,7 @@ def _workers(running: Iterable[TrialRow]) -> tuple[Worker, ...]:
 
 def last_failure(log: Reading) -> str:
     """Describe the trial that failed last, or was cancelled for a mistake, with its reason; the latest are searched."""
-    rows = log.trials(max(log.last_number() - LATEST + 1, 1), LATEST)
+    rows = log.trials(max(log.last_number - LATEST + 1, 1), LATEST)
     failed = [row for row in rows if row.state in NOTED and row.note and row.source != "imported"]
     if not failed:
         return ""
@@ -313,10 +312,9 @@ def explain(study: Study) -> str:
     with study._lock:
         learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
         trials, spent = study._fold.prefix, study._fold.spent
-    lines = [
-        f"study {study.name}: {many(trials, 'trial')} settled" + (f", {window} under way or waiting" if window else "")
-    ]
-    lines[0] += "" if spent is None else f"; spent {money(spent)}"
+    waiting = f", {window} under way or waiting" if window else ""
+    paid = "" if spent is None else f"; spent {money(spent)}"
+    lines = [f"study {study.name}: {many(trials, 'trial')} settled{waiting}{paid}"]
     lines += [f"counted: {costs_in_words(study.mdp)}"] if study.mdp.charge is not None else []
     lines += str(learner.explain()).split("\n")
     worst = study.options.on_failure == "worst"  # then a failed trial is evidence: its step has its worst score
@@ -328,14 +326,10 @@ def explain(study: Study) -> str:
         said = ", ".join(f"{count} {state}" for state, count in left_out.items())
         late = f" ({many(tally.sources['late'], 'result')} came too late to count)" if tally.sources["late"] else ""
         lines.append(f"left out of the proof: {said}{late}; their being left out must not depend on their scores")
-    findings = learner.findings()
-    if findings:
-        first = min(findings, key=lambda found: found.p_value)
-        if first.message not in lines:
-            lines.append(first.message)
-        from surepath.verify.file import ADVICE
-
-        lines.append(f"what to do: {ADVICE[first.kind]}")
+    if findings := learner.findings():
+        worst_found = min(findings, key=lambda found: found.p_value)
+        lines += [] if worst_found.message in lines else [worst_found.message]
+        lines.append(f"what to do: {ADVICE[worst_found.kind]}")
     return "\n".join(shown(line) for line in lines)
 
 
@@ -343,16 +337,7 @@ def explain(study: Study) -> str:
 
 
 def gap_history(study: Study) -> list[Point]:
-    """Return what was proven after each of the first settled trials, then after one in a hundred, and now.
-
-    Example:
-        >>> from surepath import MDP
-        >>> study = Study.create(MDP.from_steps({"a": ["x", "y"]}, sigma=0.1), "memory", epsilon=0.5, delta=0.1)
-        >>> for trial, score in zip(study.ask(2), (0.2, 0.9)):
-        ...     _ = study.tell(trial, [score])
-        >>> [(point.trials, bool(point.gap < 9), point.epsilon) for point in gap_history(study)]
-        [(1, False, 0.5), (2, True, 0.5)]
-    """
+    """Return what was proven after each of the first settled trials, then after one in a hundred, and now."""
     study.sync()
     with study._lock:
         return points_of(study._fold)

@@ -284,33 +284,20 @@ class Reading:
     def __init__(self, connection: sa.Connection, study: Any, now: float, known: int) -> None:
         self._connection = connection
         self._stamps: dict[int, int | None] = {known: study.known_stamp, int(study.changes): int(study.stamp)}
-        self.study, self._created, self._now = int(study.id), float(study.created), now
-        self._changes, self._trials = int(study.changes), int(study.trials)
+        self.study = int(study.id)
+        self.created = float(study.created)  # a study deleted and made anew under its name is another one
+        self.now = now  # seconds since 1970, by the storage's clock
+        self.last_change, self.last_number = int(study.changes), int(study.trials)  # 0 at the beginning
         self._actions, self._waiting = int(study.actions), int(study.waiting)
         self._first_lease = study.first_lease  # of all open trials; None when there are none
+        self._written = False  # whether this transaction has changed rows
 
     def run(self, statement: Any, **values: Any) -> Any:
         """Execute a statement of this study in this transaction."""
         return self._connection.execute(statement, {"the_study": self.study, **values})
 
-    def _written(self) -> bool:
-        """Return whether this transaction has changed rows."""
-        return False
-
     def _trials_by(self, statement: Any, **values: Any) -> list[TrialRow]:
         return [read_row(TrialRow, row) for row in self.run(statement, **values)]
-
-    def now(self) -> float:
-        """Read the storage's clock, seconds since 1970."""
-        return self._now
-
-    def created(self) -> float:
-        """Return when the study was created: a study deleted and made anew under its name is another one."""
-        return self._created
-
-    def last_change(self) -> int:
-        """Return the number of the last change, 0 at the beginning."""
-        return self._changes
 
     def stamp(self, change: int) -> int | None:
         """Return the random stamp of a committed change, None where there was no such change, or at 0."""
@@ -318,13 +305,9 @@ class Reading:
             self._stamps[change] = self.run(sql.STAMP, the_change=change).scalar()
         return self._stamps[change]
 
-    def last_number(self) -> int:
-        """Return the number of the last trial, 0 when there is none."""
-        return self._trials
-
     def trial(self, number: int) -> TrialRow | None:
         """Return one trial, or None."""
-        if not 0 < number <= self._trials:
+        if not 0 < number <= self.last_number:
             return None
         return next(iter(self._trials_by(sql.ONE_TRIAL, the_number=number)), None)
 
@@ -332,14 +315,14 @@ class Reading:
         """List the trials from a number on, in their order, at most `limit`; a missing one is a StorageError."""
         first = max(first, 1)
         rows = self._trials_by(sql.TRIALS, the_number=first, the_limit=limit)
-        _check_gapless("trial", [row.number for row in rows], first, min(limit, self._trials - first + 1))
+        _check_gapless("trial", [row.number for row in rows], first, min(limit, self.last_number - first + 1))
         return rows
 
     def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
         """List the trials that committed transactions changed after a change, by change and number, at most `limit`."""
-        if change >= self._changes:
+        if change >= self.last_change:
             return []
-        return self._trials_by(sql.CHANGED, the_change=change, the_last=self._changes, the_limit=limit)
+        return self._trials_by(sql.CHANGED, the_change=change, the_last=self.last_change, the_limit=limit)
 
     def trials_of(self, number: int) -> list[TrialRow]:
         """List the trials that name this one: late results and repeats."""
@@ -351,7 +334,7 @@ class Reading:
 
     def expired(self, now: float, limit: int) -> list[TrialRow]:
         """List trials that run, or are awaited after that, whose `lease` ended before now, by number."""
-        if not self._written() and (self._first_lease is None or self._first_lease >= now):
+        if not self._written and (self._first_lease is None or self._first_lease >= now):
             return []
         return self._trials_by(sql.EXPIRED_TRIALS, the_time=now, the_limit=limit)
 
@@ -392,21 +375,15 @@ class Reading:
 class Writing(Reading):
     """A transaction that excludes every other writer of the study."""
 
-    _change: int | None = None
-
-    def _written(self) -> bool:
-        return self._change is not None
-
     def change(self) -> int:
-        """Return this transaction's change number; the first call takes it."""
-        if self._change is None:
-            self._change = self._changes + 1
-        return self._change
+        """Return this transaction's change number, and note that it changes rows."""
+        self._written = True
+        return self.last_change + 1
 
     def finish(self) -> None:
         """Write the counters, which every change of the log moves; called once, before the commit."""
-        if self._change is not None:
-            counts = self._change, self._trials, self._actions, self._waiting, secrets.randbits(63)
+        if self._written:
+            counts = self.change(), self.last_number, self._actions, self._waiting, secrets.randbits(63)
             values = {f"new_{name}": count for name, count in zip(sql.COUNTERS, counts)}
             if self._connection.dialect.name == "sqlite":
                 self.run(sql.COUNT, **values)
@@ -432,13 +409,12 @@ class Writing(Reading):
 
     def add_trials(self, rows: Sequence[TrialRow]) -> None:
         """Append trials; their numbers must be the next ones."""
-        for number, row in enumerate(rows, start=self._trials + 1):
-            if row.number != number:
-                raise StorageError(f"trial {row.number} cannot follow trial {number - 1}")
+        for row in rows:
+            if row.number != self.last_number + 1:
+                raise StorageError(f"trial {row.number} cannot follow trial {self.last_number}")
+            self.last_number += 1
         if rows:
-            change = self.change()
-            self._insert(sql.trials, [{**as_values(row), "change": change} for row in rows])
-            self._trials = rows[-1].number
+            self._insert(sql.trials, [{**as_values(row), "change": self.change()} for row in rows])
 
     def update_trial(self, row: TrialRow) -> None:
         """Change what a report changes, in a trial without a result: state, rewards, lease, cost and the like."""
@@ -461,13 +437,13 @@ class Writing(Reading):
         number = 0 if first is None else (first - 1 if front else last + 1)
         self._insert(sql.queue, [{**as_values(row), "number": number}])
         self._waiting += 1
-        self.change()
+        self._written = True
         return int(number)
 
     def take_from_queue(self, number: int) -> None:
         """Remove a waiting plan."""
         self._waiting -= int(self.run(sql.TAKE_FROM_QUEUE, the_number=number).rowcount)
-        self.change()
+        self._written = True
 
     def save_snapshot(self, row: SnapshotRow) -> None:
         """Store a snapshot and delete older ones."""
@@ -543,7 +519,6 @@ LONGEST_STORAGE_PAUSE = 2.0
 SAID_FROM = 0.3  # shorter pauses are not worth a warning
 
 log = logging.getLogger("surepath.study")
-log.addHandler(logging.NullHandler())
 
 
 def retrying(do: Callable[[], T], patience: float = STORAGE_PATIENCE) -> T:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import socket
 import threading
 import uuid
 from abc import ABC, abstractmethod
@@ -23,20 +25,23 @@ from surepath.learners.runs import proven_gap
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
-from surepath.study import telling
+from surepath.study import runner, telling
 from surepath.study.cases import Cases, CaseSummary, Reference, check_reference, summarize
-from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name, this_worker
+from surepath.study.confirm import Confirmation, confirm
+from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name
+from surepath.study.export import copy_log, read_export, trials_frame, write_export
 from surepath.study.fold import Fold, affordable, checked_budget
+from surepath.study.performing import Call, performer, read_retry
 from surepath.study.rounds import refuse_own_plans
+from surepath.study.sheets import import_rows
+from surepath.study.status import Status, explain, read_status
 from surepath.study.storage import Reading, Storage, UnknownError, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
 from surepath.study.trial import ActionRow, QueueRow, StudyRecord, Trial, TrialRow, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
-    from surepath.study.confirm import Confirmation
     from surepath.study.forecast import Forecast
-    from surepath.study.status import Status
 
 
 class Wanted(NamedTuple):
@@ -122,7 +127,7 @@ class BaseStudy(ABC):
     @property
     def worker(self) -> str:
         """Return who works here: host and process."""
-        return this_worker()
+        return f"{socket.gethostname()}:{os.getpid()}"
 
     def tell(
         self,
@@ -202,12 +207,9 @@ class BaseStudy(ABC):
             retry_on: Types of exceptions that say nothing about the plan: a rate limit, a lost connection.
             backoff: Seconds before the first new try; doubled with each.
         """
-        from surepath.study.performing import read_retry
-        from surepath.study.runner import optimize
-
-        limits = {"n_trials": n_trials, "timeout": timeout, "budget": checked_budget(budget)}
-        again = read_retry(retry, retry_on, backoff)
-        optimize(cast(Any, self), function, n_jobs, executor, again, callbacks=callbacks, progress=progress, **limits)
+        settings = {"n_trials": n_trials, "timeout": timeout, "budget": checked_budget(budget)}
+        settings |= {"callbacks": callbacks, "progress": progress}
+        runner.optimize(cast(Any, self), function, n_jobs, executor, read_retry(retry, retry_on, backoff), **settings)
 
 
 class Study(BaseStudy):
@@ -335,7 +337,7 @@ class Study(BaseStudy):
         return retrying(once, self.storage.patience)
 
     def _check_same(self, log: Reading) -> None:
-        if log.created() != self.record.created:
+        if log.created != self.record.created:
             raise UnknownError(f"the study {self.name!r} was deleted and created anew; load it again")
 
     def sync(self) -> None:
@@ -343,15 +345,15 @@ class Study(BaseStudy):
         with self._lock:
             if self._read(self._catch_up):
                 try:
-                    self._write(self._expire)
+                    self._expire()
                 except TransientError:
                     raise
                 except StorageError:  # what cannot be written can be read; asking for a trial raises the error
                     return
                 self._read(self._catch_up)
 
-    def _expire(self, log: Writing) -> None:
-        expire(log, self.options.lease)
+    def _expire(self) -> None:
+        self._write(lambda log: expire(log, self.options.lease))
 
     def _holds(self) -> bool:
         """Return whether what was reported suffices once earlier trials, which still run, are settled."""
@@ -370,7 +372,7 @@ class Study(BaseStudy):
         """Fold in what is new; return whether leases have expired that nobody has marked yet."""
         self._fold.sync(log)
         self._own = 0
-        return bool(log.expired(log.now(), 1))
+        return bool(log.expired(log.now, 1))
 
     # Trials ------------------------------------------------------------------------------------------------------
 
@@ -413,7 +415,7 @@ class Study(BaseStudy):
             self.sync()
         attempts = itertools.count()
         while (rows := self._write(lambda log: self._assign(log, wanted, next(attempts) > 0))) is None:
-            self._write(self._expire)
+            self._expire()
             self.sync()
         return rows
 
@@ -432,9 +434,9 @@ class Study(BaseStudy):
             rows = log.trials_of_request(one.request) if again or one.named else []
             if not rows:
                 if not new:
-                    if log.expired(log.now(), 1):
+                    if log.expired(log.now, 1):
                         return None
-                    self._company = log.last_change() - self._fold.change > self._own
+                    self._company = log.last_change - self._fold.change > self._own
                     self._fold.sync(log)
                     self._own = 0
                     if self._fold.learner.stopped:
@@ -450,10 +452,10 @@ class Study(BaseStudy):
         return answers
 
     def _new_trials(self, log: Writing, one: Wanted, beside: Sequence[TrialRow]) -> list[TrialRow]:
-        reference, rows, now = self._reference(log), list[TrialRow](), log.now()
+        reference, rows, now = self._reference(log), list[TrialRow](), log.now
         facts: dict[str, Any] = {"worker": one.worker, "asked": now, "lease": now + self.options.lease}
         facts |= {"request": one.request, "attended": one.attended}
-        for i, plan in enumerate(next_plans(log, self._fold, one.n, one.budget, beside), start=log.last_number() + 1):
+        for i, plan in enumerate(next_plans(log, self._fold, one.n, one.budget, beside), start=log.last_number + 1):
             cases = self._cases.drawn(i)
             less = () if reference is None else reference.baseline(cases)
             rows.append(TrialRow(i, "running", plan.path, plan.source, plan.of, cases=cases, baseline=less, **facts))
@@ -464,7 +466,7 @@ class Study(BaseStudy):
         """Return the reference, which is told before the first trial or never."""
         if not self._cases.names:
             return None
-        if self._known_reference is None or not log.last_number():
+        if self._known_reference is None or not log.last_number:
             told = [row.content["scores"] for row in log.actions_after(0)[:1] if row.kind == "reference"]
             self._known_reference = [Reference(scores) for scores in told]
         return self._known_reference[0] if self._known_reference else None
@@ -491,7 +493,7 @@ class Study(BaseStudy):
 
         def do(log: Writing) -> None:
             if log.first_time(key, ["queued", arcs]):
-                log.add_to_queue(QueueRow(0, arcs, "queued", None, log.now()))
+                log.add_to_queue(QueueRow(0, arcs, "queued", None, log.now))
 
         self._write(do)
 
@@ -521,8 +523,6 @@ class Study(BaseStudy):
         Returns:
             How many results the import holds.
         """
-        from surepath.study.sheets import import_rows
-
         refuse_own_plans(self._fold.learner, "a result from before")
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
@@ -545,21 +545,18 @@ class Study(BaseStudy):
             play: A function as `optimize` takes it; or what the plan has scored, {case: rewards}.
             n_jobs: Cases that are played at the same time.
         """
-        from surepath.study.performing import Call, performer
-        from surepath.study.runner import play_cases
-
         refuse_own_plans(self._fold.learner, "a reference")
         if self.options.baseline:
             raise StudyError("every trial of this study is told with a baseline of its own; it takes no reference")
         path = telling.path_of(self.mdp, plan)
         if not isinstance(play, Mapping):
-            play = play_cases(self, path, performer(Call(play, self.mdp.horizon)), n_jobs)
+            play = runner.play_cases(self, path, performer(Call(play, self.mdp.horizon)), n_jobs)
         content = {"path": path.tolist(), "scores": check_reference(self, path, play)}
 
         def do(log: Writing) -> None:
-            if log.last_number() or log.actions_after(0):
+            if log.last_number or log.actions_after(0):
                 raise StudyError("a reference is told before the first trial and the first decision, and only once")
-            log.add_action(ActionRow(1, 0, "reference", content, log.now()))
+            log.add_action(ActionRow(1, 0, "reference", content, log.now))
 
         self._write(do)
 
@@ -581,8 +578,6 @@ class Study(BaseStudy):
             rivals: Plans, today's among them; by default the closest ones.
             delta: Probability that a statement is wrong, added to the study's own; by default the same.
         """
-        from surepath.study.confirm import confirm
-
         return confirm(self, function, rivals, margin, delta)
 
     # Files -------------------------------------------------------------------------------------------------------
@@ -592,8 +587,6 @@ class Study(BaseStudy):
 
         Returns the number of trials written.
         """
-        from surepath.study.export import write_export
-
         return write_export(self, Path(path))
 
     @classmethod
@@ -601,8 +594,6 @@ class Study(BaseStudy):
         cls, path: str | Path, storage: str | Storage = "sqlite:///study.db", name: str | None = None
     ) -> Study:
         """Make the study of an exported log (JSON lines) in a storage, under its own or another name."""
-        from surepath.study.export import read_export
-
         place = open_storage(storage)
         return cls(place, read_export(Path(path), place, name))
 
@@ -615,8 +606,6 @@ class Study(BaseStudy):
                 valid by itself; whoever takes the answer that comes first, of the study or its copy, is wrong with
                 probability 2 delta at most.
         """
-        from surepath.study.export import copy_log
-
         return Study(self.storage, copy_log(self, name, dependence))
 
     # Decisions ---------------------------------------------------------------------------------------------------
@@ -643,7 +632,7 @@ class Study(BaseStudy):
                 for row in self._fold.ahead:
                     telling.check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
             number = self._fold.actions + 1
-            log.add_action(ActionRow(number, self._fold.prefix, kind, content, log.now()))
+            log.add_action(ActionRow(number, self._fold.prefix, kind, content, log.now))
             return number
 
         with self._lock:
@@ -702,15 +691,11 @@ class Study(BaseStudy):
 
     def status(self) -> Status:
         """Return the status of the study: trials by state, the current plan, what is proven, who works on it."""
-        from surepath.study.status import read_status
-
         return read_status(self)
 
     @property
     def trials(self) -> Any:
         """Return every trial as a row of a polars frame; waiting plans come last."""
-        from surepath.study.export import trials_frame
-
         return trials_frame(self)
 
     @property
@@ -739,13 +724,11 @@ class Study(BaseStudy):
 
     def explain(self) -> str:
         """Describe what is known: the plan, what is proven, which plans may still be better, what needs attention."""
-        from surepath.study.status import explain
-
         return explain(self)
 
     def __len__(self) -> int:
         """Count the trials assigned, imported or reported late."""
-        return self._read(lambda log: log.last_number())
+        return self._read(lambda log: log.last_number)
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.storage.shown!r})"

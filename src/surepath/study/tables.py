@@ -186,7 +186,6 @@ SNAPSHOT = (
 SNAPSHOT_PREFIX = sa.select(sa.func.max(snapshots.c.prefix)).where(snapshots.c.study == _STUDY)
 DROP_SNAPSHOTS = sa.delete(snapshots).where(snapshots.c.study == _STUDY)
 
-
 LATEST = 1e11  # seconds since 1970; what is later was not written by a clock
 
 
@@ -235,8 +234,6 @@ POOL = {"pool_size": 5, "max_overflow": 20}  # connections that are kept, and fu
 POOL_SECONDS = 10  # to wait for one of them
 READ_ONLY = "the file or its folder is read-only"
 PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
-
-
 MEMORY = ("memory", "memory://")
 # No file name, and perhaps with a password in it.
 _ALMOST_URL = re.compile(
@@ -264,17 +261,17 @@ def read_url(text: str) -> URL:
             f'storage "{hidden(text)}" is not a URL; write "sqlite:///study.db" or "postgresql://...", '
             f"with @, :, / and ? in a password as %40, %3A, %2F and %3F"
         )
-    if url.get_backend_name() == "postgresql":
+    kind = url.get_backend_name()
+    if kind == "postgresql":
         need("psycopg", "postgres")
         return url.set(drivername="postgresql+psycopg")
-    if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise StorageError(
-            'a SQLite study needs a file, "sqlite:///study.db"; storage="memory" keeps it in this process'
-        )
-    if url.get_backend_name() != "sqlite":
-        kind = url.get_backend_name()
+    if kind != "sqlite":
         raise StorageError(
             f'storage must be SQLite or PostgreSQL, not "{kind}": "sqlite:///study.db", "postgresql://..."'
+        )
+    if url.database in (None, "", ":memory:"):
+        raise StorageError(
+            'a SQLite study needs a file, "sqlite:///study.db"; storage="memory" keeps it in this process'
         )
     return url
 
@@ -287,10 +284,9 @@ def open_engine(url: URL) -> sa.Engine:
         engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
         _begin_by_hand(engine)
         return engine
-    folder = Path(str(url.database)).parent
-    if not folder.is_dir():
-        raise StorageError(f"the folder {folder} does not exist; a study's file is created, its folder is not")
     file = Path(str(url.database))
+    if not file.parent.is_dir():
+        raise StorageError(f"the folder {file.parent} does not exist; a study's file is created, its folder is not")
     pool: dict[str, Any] = {"poolclass": sa.NullPool} if _sealed(file) else {}
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False}, **pool)
 

@@ -82,7 +82,7 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
         raise StudyError(f"trial {number} needs at least one score; report a trial without any as failed")
     state: State = "failed" if not seen else "complete" if len(seen) == mdp.horizon else "partial"
     facts: dict[str, Any] = {"cost": cost, "tries": tries, "note": kept_text(result.note)}
-    new = row._replace(state=state, rewards=seen, told=log.now(), baseline=less or row.baseline, **facts)
+    new = row._replace(state=state, rewards=seen, told=log.now, baseline=less or row.baseline, **facts)
     check_countable(log, mdp, new, rules)
     gone = row.state in ("expired", "cancelled")
     earlier = log.expired(math.inf, 1) if gone else []  # an open one: then nobody has counted this one as lost
@@ -95,7 +95,7 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
         return _same(late[0], new)
     if state == "failed":
         return REPEATED  # nothing was seen, and it is counted already
-    log.add_trials([new._replace(number=log.last_number() + 1, source="late", of=number, request=None)])
+    log.add_trials([new._replace(number=log.last_number + 1, source="late", of=number, request=None)])
     return WAS_LATE
 
 
@@ -146,7 +146,7 @@ def settle(log: Writing, number: int, state: State, note: str = "") -> None:
     """Settle a trial that runs or is awaited without any result; one that is settled stays as it is."""
     row = _row(log, number)
     if not row.settled:
-        log.update_trial(row._replace(state=state, told=log.now(), note=kept_text(note)))
+        log.update_trial(row._replace(state=state, told=log.now, note=kept_text(note)))
 
 
 def renew(log: Writing, number: int, lease: float) -> float:
@@ -154,7 +154,7 @@ def renew(log: Writing, number: int, lease: float) -> float:
     row = _row(log, number)
     if row.state != "running":
         raise StudyError(f"trial {row.number} is {row.state}: only a running trial's lease can be renewed")
-    until = log.now() + lease
+    until = log.now + lease
     log.update_trial(row._replace(lease=until))
     return until
 
@@ -180,17 +180,17 @@ def kept_text(value: object) -> str:
     return text.replace("\0", "\ufffd")[:LONGEST_NOTE]
 
 
-def name_text(what: str, value: object) -> str:
-    """Check a short name given by the user (a worker, a request): printable text."""
-    if not isinstance(value, str) or not value or len(value) > LONGEST_KEY or not value.isprintable():
-        raise SettingError(f"{what} must be printable text of 1 to {LONGEST_KEY} characters, not {shortened(value)}")
+def name_text(what: str, value: object, most: int = LONGEST_KEY) -> str:
+    """Check a short name given by the user (a study, a worker, a request): printable text."""
+    if not isinstance(value, str) or not value.strip() or len(value) > most or not value.isprintable():
+        raise SettingError(f"{what} must be printable text of 1 to {most} characters, not {shortened(value)}")
     return value
 
 
 def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...] | None = None) -> TrialRow:
     row = log.trial(number)
     if row is None:
-        raise UnknownError(f"there is no trial {number}; the last one is {log.last_number()}")
+        raise UnknownError(f"there is no trial {number}; the last one is {log.last_number}")
     if mdp is not None and path is not None and path != row.path:
         played, assigned = (plan_in_words(mdp.plan(list(arcs))) for arcs in (path, row.path))
         raise StudyError(f"trial {number} is the plan {assigned}; not {played}")

@@ -237,7 +237,7 @@ def trials_page(
     study: Study, fold: Fold, log: Reading, before: int | None, limit: int, state: str | None, text: str, sort: str = ""
 ) -> dict[str, Any]:
     """Return trials, newest first, below a number, or by their total; of the last SCANNED ones with a filter."""
-    mdp, last = study.mdp, log.last_number()
+    mdp, last = study.mdp, log.last_number
     top = last if before is None or sort else min(last, before - 1)
     low = max(1, top - SCANNED + 1)
     rows = newest(log, low, top)
@@ -270,7 +270,7 @@ def newest(log: Reading, first: int, last: int) -> Iterator[TrialRow]:
 
 def scores_of(mdp: MDP, log: Reading, stage: int, option: str) -> dict[str, Any]:
     """Return the scores that an option of a step had in the last SCANNED trials."""
-    last = log.last_number()
+    last = log.last_number
     first = max(1, last - SCANNED + 1)
     scored = next((scored for scored in mdp.score_stages if scored >= stage), stage)  # whose score covers it
     rows = (row for row in newest(log, first, last) if scored < len(row.rewards))
@@ -298,7 +298,7 @@ def pace_of(log: Reading) -> list[list[float | None]]:
 def trials_asked(study: Study, log: Reading, request: str) -> dict[str, Any]:
     """Return the trials that a request asked for."""
     rows = log.trials_of_request(request)
-    return {"trials": [plain(trial(study.mdp, row)) for row in rows], "total": log.last_number(), "next": None}
+    return {"trials": [plain(trial(study.mdp, row)) for row in rows], "total": log.last_number, "next": None}
 
 
 def _matches(mdp: MDP, row: TrialRow, state: str | None, wanted: str) -> bool:
