@@ -131,7 +131,7 @@ class TestContract:
         with other.writing("one") as log:
             log.update_trial(trial(2, "failed"))
         with storage.writing("one") as log:
-            assert [row.number for row in log.trials_changed_after(0, 9)] == [1, 3, 2]
+            assert [row.number for row in log.trials_changed_after(0)] == [1, 3, 2]
             log.add_trials([trial(4)])
             log.update_trial(trial(1, "failed"))
             assert log.last_change == 2  # of what is committed
@@ -141,14 +141,9 @@ class TestContract:
             log.queue(1)
         with other.reading("one") as log:
             assert log.last_change == 3
-            assert [(row.change, row.number) for row in log.trials_changed_after(0, 9)] == [
-                (1, 3),
-                (2, 2),
-                (3, 1),
-                (3, 4),
-            ]
-            assert [row.number for row in log.trials_changed_after(1, 1)] == [2]
-            assert log.trials_changed_after(3, 9) == []
+            found = [(row.change, row.number) for row in log.trials_changed_after(0)]
+            assert found == [(1, 3), (2, 2), (3, 1), (3, 4)]
+            assert log.trials_changed_after(3) == []
 
     def test_a_writer_sees_its_own_rows(self, storage: Storage) -> None:
         with storage.writing("one") as log:

@@ -80,15 +80,10 @@ def again(found: Study, storage: str) -> str:
 
 def trial_row(found: Study, number: int) -> TrialRow:
     """Read one trial."""
-    from surepath.errors import StudyError
-    from surepath.study.trial import trial_number
+    from surepath.study.telling import assigned
 
-    number = trial_number(number)
     found.sync()
-    row = found._read(lambda log: log.trial(number))
-    if row is None:
-        raise StudyError(f"there is no trial {number}; the last one is {len(found)}")
-    return row
+    return found._read(lambda log: assigned(log, number))
 
 
 def pairs(words: Sequence[str], what: str) -> dict[str, str]:

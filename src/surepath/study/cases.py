@@ -55,10 +55,8 @@ def _checked(names: list[str], what: str) -> list[str]:
         raise SettingError(f"{what}: there must be 1 to {MOST_CASES:,} cases, not {len(names):,}")
     for name in names:
         if not name or len(name) > LONGEST_CASE or not name.isprintable() or "," in name:
-            raise SettingError(
-                f"{what}: the name of a case is printable text of 1 to {LONGEST_CASE} characters without commas, "
-                f"not {shortened(name)}"
-            )
+            wanted = f"printable text of 1 to {LONGEST_CASE} characters without commas"
+            raise SettingError(f"{what}: the name of a case is {wanted}, not {shortened(name)}")
     if (twice := repeated(names)) is not None:
         raise SettingError(f"{what}: the case {twice!r} is named twice; each is drawn as often as any other")
     return names

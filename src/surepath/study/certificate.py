@@ -13,7 +13,8 @@ each pair that it needs, counts and sums of the moment at which it was kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,7 +68,7 @@ NEARLY = 1.01  # a gap that the sums alone prove is preferred, if at most this m
 Rows = Callable[[int], Iterable[TrialRow]]
 
 
-class Certificate(Mapping[str, Any]):
+class Certificate(UserDict[str, Any]):
     """Statement and proof of what a study knows; a mapping that can be saved as JSON.
 
     Example:
@@ -82,37 +83,25 @@ class Certificate(Mapping[str, Any]):
         ({'model': 'large'}, True)
     """
 
-    def __init__(self, content: Mapping[str, Any]) -> None:
-        self._content = dict(content)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._content[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._content)
-
-    def __len__(self) -> int:
-        return len(self._content)
-
     @property
     def certified_gap(self) -> float:
         """Return the proven distance from the best; infinite while nothing is proven."""
-        gap = self._content["certified_gap"]
+        gap = self["certified_gap"]
         return float("inf") if gap is None else float(gap)
 
     def __str__(self) -> str:
-        return shown(self._content["statement"])
+        return shown(self["statement"])
 
     def __repr__(self) -> str:
-        return f"Certificate({shown(self._content['statement'])!r})"
+        return f"Certificate({str(self)!r})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return dict(json.loads(json.dumps(self._content)))
+        return dict(json.loads(json.dumps(self.data)))
 
     def save(self, path: str | Path) -> None:
         """Write the certificate as a JSON file."""
-        write_text(Path(path), json.dumps(self._content, indent=1, allow_nan=False) + "\n")
+        write_text(Path(path), json.dumps(self.data, indent=1, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: str | Path) -> Certificate:

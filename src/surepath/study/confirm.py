@@ -26,23 +26,14 @@ MOST_PLAYS = 100_000
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What fresh plays say of the answer, whatever the model.
+    """What fresh plays say of the answer, whatever the model."""
 
-    Attributes:
-        plan: The answer of the study.
-        rivals: The plans it was played against.
-        plays: Fresh plays of each.
-        at_least: By how much the plan is better than each rival at least; negative: it may be worse by so much.
-        delta: Probability that one of these is wrong, at most.
-        statement: All of it in one sentence.
-    """
-
-    plan: Plan
-    rivals: tuple[Plan, ...]
-    plays: int
-    at_least: tuple[float, ...]
-    delta: float
-    statement: str
+    plan: Plan  #: The answer of the study.
+    rivals: tuple[Plan, ...]  #: The plans it was played against.
+    plays: int  #: Fresh plays of each.
+    at_least: tuple[float, ...]  #: How much better than each rival it is at least; negative: how much worse it may be.
+    delta: float  #: Probability that one of these is wrong, at most.
+    statement: str  #: All of it in one sentence.
 
     def __str__(self) -> str:
         return self.statement

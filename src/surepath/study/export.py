@@ -71,9 +71,7 @@ def ending(path: Path) -> str:
     """Return what is written to a file, by its name: "json lines" or "csv"."""
     kind = ENDINGS.get(path.suffix.lower())
     if kind is None:
-        raise SettingError(
-            f"an export ends in .jsonl (everything, to be read back) or .csv (a table), not {path.name!r}"
-        )
+        raise SettingError(f"an export ends in .jsonl (to be read back) or .csv (a table), not {path.name!r}")
     return kind
 
 

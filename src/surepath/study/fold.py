@@ -151,7 +151,6 @@ def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
 
 FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
-_ALL = 2**31
 SAVE_EVERY = 500  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
@@ -218,7 +217,7 @@ class Fold:
                 first = rows[-1].number + 1
                 self.take(rows)
         else:
-            self.take(log.trials_changed_after(self.change, _ALL))
+            self.take(log.trials_changed_after(self.change))
         self._advance()  # there may be decisions and no trial
         if len(self.window) < log.last_number - self.prefix:
             missing = next(n for n in range(self.prefix + 1, log.last_number + 1) if n not in self.window)
@@ -239,7 +238,7 @@ class Fold:
                 self._torn = True
                 try:
                     self._act(action)
-                except (SurepathError, LookupError, TypeError, ValueError, OverflowError) as error:
+                except (SurepathError, AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
                     raise StudyError(f"action {action.number} of the log is damaged: {error}") from error
                 del self._coming[0]
                 if self.trace and self.trace[-1].trials == self.prefix:
@@ -383,7 +382,7 @@ class Fold:
 
     def pending(self) -> list[tuple[int, ...]]:
         """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
-        most = _ALL if isinstance(self.learner, StudyRounds) else MOST_PENDING
+        most = len(self.window) if isinstance(self.learner, StudyRounds) else MOST_PENDING
         rows = [self.window[number] for number in sorted(self.window)[-most:]]
         return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != "late")]
 

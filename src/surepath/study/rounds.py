@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import wraps
 from types import SimpleNamespace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -190,20 +190,6 @@ class StudyRounds(Rounds):
             lines.append(f"{words} would change the plan by {rival.estimate:.3g}, at most {rival.bound:.3g}")
         return Explained(best, rivals, "\n".join(lines))
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise SettingError(
-            f"{what}: the plans of a round are fixed before its first score, and nothing but their scores may change "
-            f"what comes next; create another study"
-        )
-
-    def exclude(self, arcs: Any) -> None:
-        """Refuse to exclude options."""
-        self._refuse("a study in rounds cannot exclude options")
-
-    def tighten(self, epsilon: float) -> None:
-        """Refuse another epsilon."""
-        self._refuse("a study in rounds keeps its epsilon")
-
     def snapshot(self) -> dict[str, Any]:
         """Save everything that decides, and the evidence."""
         lost = np.array([np.frombuffer(path, dtype=np.int64) for path in self._lost.elements()], dtype=np.int64)
@@ -220,12 +206,12 @@ class StudyRounds(Rounds):
         return self
 
 
-def refuse_own_plans(learner: Any, what: str) -> None:
-    """Refuse plans and results that are not those of the round."""
+def refuse_in_rounds(learner: Any, what: str) -> None:
+    """Refuse plans, results and decisions that are not those of the round."""
     if isinstance(learner, StudyRounds):
         raise StudyError(
             f"{what} cannot be part of a study in rounds: the plans of a round are fixed before its first score, and "
-            f"only their scores count; ask() gives them"
+            f"only their scores count"
         )
 
 

@@ -181,9 +181,7 @@ class Command:
                     f"write {{{{ and }}}} for braces"
                 )
             if kept.count(name) < asked.count(name):
-                raise SettingError(
-                    f'the command has {{{name}}} without quotes, so it falls apart into words; write "{{{name}}}"'
-                )
+                raise SettingError(f'the command has {{{name}}} without quotes and falls apart; write "{{{name}}}"')
 
     def words(self, trial: Trial) -> list[str]:
         """Return the words of the command with the options of a plan inserted."""

@@ -318,11 +318,11 @@ class Reading:
         _check_gapless("trial", [row.number for row in rows], first, min(limit, self.last_number - first + 1))
         return rows
 
-    def trials_changed_after(self, change: int, limit: int) -> list[TrialRow]:
-        """List the trials that committed transactions changed after a change, by change and number, at most `limit`."""
+    def trials_changed_after(self, change: int) -> list[TrialRow]:
+        """List the trials that committed transactions changed after a change, by change and number."""
         if change >= self.last_change:
             return []
-        return self._trials_by(sql.CHANGED, the_change=change, the_last=self.last_change, the_limit=limit)
+        return self._trials_by(sql.CHANGED, the_change=change, the_last=self.last_change)
 
     def trials_of(self, number: int) -> list[TrialRow]:
         """List the trials that name this one: late results and repeats."""

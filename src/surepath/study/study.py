@@ -32,7 +32,7 @@ from surepath.study.creation import Options, enter, expire, new_options, new_rec
 from surepath.study.export import copy_log, read_export, trials_frame, write_export
 from surepath.study.fold import Fold, affordable, checked_budget
 from surepath.study.performing import Call, performer, read_retry
-from surepath.study.rounds import refuse_own_plans
+from surepath.study.rounds import refuse_in_rounds
 from surepath.study.sheets import import_rows
 from surepath.study.status import Status, explain, read_status
 from surepath.study.storage import Reading, Storage, UnknownError, Writing, open_storage, retrying
@@ -488,7 +488,7 @@ class Study(BaseStudy):
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
         """Queue a plan of your own, {step: option} or arcs, to be assigned next: any plan is valid data."""
-        refuse_own_plans(self._fold.learner, "a plan of your own")
+        refuse_in_rounds(self._fold.learner, "a plan of your own")
         arcs, key = tuple(telling.path_of(self.mdp, plan).tolist()), _key(request)
 
         def do(log: Writing) -> None:
@@ -523,7 +523,7 @@ class Study(BaseStudy):
         Returns:
             How many results the import holds.
         """
-        refuse_own_plans(self._fold.learner, "a result from before")
+        refuse_in_rounds(self._fold.learner, "a result from before")
         rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
         return len(rows)
@@ -545,7 +545,7 @@ class Study(BaseStudy):
             play: A function as `optimize` takes it; or what the plan has scored, {case: rewards}.
             n_jobs: Cases that are played at the same time.
         """
-        refuse_own_plans(self._fold.learner, "a reference")
+        refuse_in_rounds(self._fold.learner, "a reference")
         if self.options.baseline:
             raise StudyError("every trial of this study is told with a baseline of its own; it takes no reference")
         path = telling.path_of(self.mdp, plan)
@@ -612,11 +612,13 @@ class Study(BaseStudy):
 
     def exclude(self, option: Any, *, request: str | None = None) -> None:
         """Mark options, {step: option} or arcs, as infeasible: a fact of the world and not a verdict on scores."""
+        refuse_in_rounds(self._fold.learner, "an exclusion")
         arcs = option_arcs(self.mdp, option).tolist()
         self._decide("exclude", arcs, lambda copy: copy.exclude(arcs), _key(request))
 
     def tighten(self, epsilon: float, *, request: str | None = None) -> None:
         """Continue with a smaller epsilon, all data kept."""
+        refuse_in_rounds(self._fold.learner, "another epsilon")
         wanted = check_epsilon(epsilon)
         self._decide("tighten", wanted, lambda copy: copy.tighten(wanted), _key(request))
 

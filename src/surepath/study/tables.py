@@ -142,11 +142,9 @@ COUNT_AND_STAMP = COUNT.add_cte(ADD_STAMP.cte("stamped"))  # one round trip, whi
 
 ONE_TRIAL = _TRIAL.where(trials.c.number == _NUMBER)
 TRIALS = _TRIAL.where(trials.c.number >= _NUMBER).order_by(trials.c.number).limit(_LIMIT)
-CHANGED = (
-    _TRIAL.where(trials.c.change > sa.bindparam("the_change"), trials.c.change <= sa.bindparam("the_last"))
-    .order_by(trials.c.change, trials.c.number)
-    .limit(_LIMIT)
-)
+CHANGED = _TRIAL.where(
+    trials.c.change > sa.bindparam("the_change"), trials.c.change <= sa.bindparam("the_last")
+).order_by(trials.c.change, trials.c.number)
 TRIALS_OF = _TRIAL.where(trials.c.of == _NUMBER).order_by(trials.c.number)
 TRIALS_OF_REQUEST = _TRIAL.where(trials.c.request == sa.bindparam("the_request")).order_by(trials.c.number)
 EXPIRED_TRIALS = (
@@ -266,13 +264,9 @@ def read_url(text: str) -> URL:
         need("psycopg", "postgres")
         return url.set(drivername="postgresql+psycopg")
     if kind != "sqlite":
-        raise StorageError(
-            f'storage must be SQLite or PostgreSQL, not "{kind}": "sqlite:///study.db", "postgresql://..."'
-        )
+        raise StorageError(f'storage must be SQLite or PostgreSQL ("postgresql://..."), not "{kind}"')
     if url.database in (None, "", ":memory:"):
-        raise StorageError(
-            'a SQLite study needs a file, "sqlite:///study.db"; storage="memory" keeps it in this process'
-        )
+        raise StorageError('a SQLite study needs a file, "sqlite:///study.db"; or storage="memory"')
     return url
 
 

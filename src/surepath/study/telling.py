@@ -64,7 +64,10 @@ def tell(log: Writing, mdp: MDP, result: Result, rules: Rules) -> str:
     if cost is not None and cost < 0:
         raise SettingError(f"the cost of trial {number} must be at least 0, not {cost:g}")
     tries = whole("tries", result.tries, low=1, high=MOST_TRIES)
-    row = _row(log, number, mdp, result.path)
+    row = assigned(log, number)
+    if result.path is not None and result.path != row.path:
+        played, wanted = (plan_in_words(mdp.plan(list(arcs))) for arcs in (result.path, row.path))
+        raise StudyError(f"trial {number} is the plan {wanted}; not {played}")
     if result.case is not None and result.case != (case_text(row.cases) or ""):
         raise StudyError(f"trial {number} is played on case {case_text(row.cases) or 'none'}; not {result.case}")
     some = not hasattr(result.rewards, "__len__") or len(result.rewards) > 0
@@ -133,25 +136,23 @@ def check_countable(log: Reading, mdp: MDP, row: TrialRow, rules: Rules) -> None
 def _same(row: TrialRow, new: TrialRow) -> str:
     if (row.state, row.rewards, row.baseline) == (new.state, new.rewards, new.baseline):
         return REPEATED
-    was = f"as {list(row.rewards)}" if row.state in SCORED else f"as {row.state}"
+    kept = f"trial {row.number} was already recorded"
     if row.source == "late":
-        raise ConflictError(
-            f"trial {row.of}'s late result was kept as trial {row.number}, recorded {was}; "
-            f"a recorded trial never changes"
-        )
-    raise ConflictError(f"trial {row.number} was already recorded {was}; a recorded trial never changes")
+        kept = f"trial {row.of}'s late result was kept as trial {row.number}, recorded"
+    was = list(row.rewards) if row.state in SCORED else row.state
+    raise ConflictError(f"{kept} as {was}; a recorded trial never changes")
 
 
 def settle(log: Writing, number: int, state: State, note: str = "") -> None:
     """Settle a trial that runs or is awaited without any result; one that is settled stays as it is."""
-    row = _row(log, number)
+    row = assigned(log, number)
     if not row.settled:
         log.update_trial(row._replace(state=state, told=log.now, note=kept_text(note)))
 
 
 def renew(log: Writing, number: int, lease: float) -> float:
     """Extend a running trial's lease."""
-    row = _row(log, number)
+    row = assigned(log, number)
     if row.state != "running":
         raise StudyError(f"trial {row.number} is {row.state}: only a running trial's lease can be renewed")
     until = log.now + lease
@@ -187,13 +188,11 @@ def name_text(what: str, value: object, most: int = LONGEST_KEY) -> str:
     return value
 
 
-def _row(log: Writing, number: int, mdp: MDP | None = None, path: tuple[int, ...] | None = None) -> TrialRow:
+def assigned(log: Reading, number: int) -> TrialRow:
+    """Return a trial of the log; an error where there is none of this number."""
     row = log.trial(number)
     if row is None:
         raise UnknownError(f"there is no trial {number}; the last one is {log.last_number}")
-    if mdp is not None and path is not None and path != row.path:
-        played, assigned = (plan_in_words(mdp.plan(list(arcs))) for arcs in (path, row.path))
-        raise StudyError(f"trial {number} is the plan {assigned}; not {played}")
     return row
 
 
