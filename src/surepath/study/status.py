@@ -22,9 +22,9 @@ from surepath.model.paths import Plan, plan_in_words
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import duration_text
 from surepath.study.fold import Fold, Point, money
-from surepath.study.rounds import round_facts, round_in_words
+from surepath.study.rounds import StudyRounds, round_facts, round_in_words
 from surepath.study.storage import Reading
-from surepath.study.trial import STATES, Trial, TrialRow
+from surepath.study.trial import STATES, State, Trial, TrialRow
 from surepath.verify.file import ADVICE, doubt
 
 if TYPE_CHECKING:
@@ -310,27 +310,44 @@ def last_failure(log: Reading) -> str:
 def explain(study: Study) -> str:
     """Describe in words what a study knows now."""
     with study._lock:
-        learner, tally, window = study.learner, study._fold.tally, len(study._fold.window)
+        learner, window, ordinary = study.learner, len(study._fold.window), notes(study._fold)
         trials, spent = study._fold.prefix, study._fold.spent
     waiting = f", {window} under way or waiting" if window else ""
     paid = "" if spent is None else f"; spent {money(spent)}"
     lines = [f"study {study.name}: {many(trials, 'trial')} settled{waiting}{paid}"]
     lines += [f"counted: {costs_in_words(study.mdp)}"] if study.mdp.charge is not None else []
-    lines += str(learner.explain()).split("\n")
-    worst = study.options.on_failure == "worst"  # then a failed trial is evidence: its step has its worst score
-    states = ("expired", "cancelled") if worst else ("failed", "expired", "cancelled")
-    left_out = {state: tally.states[state] for state in states if tally.states[state]}
-    if worst and (failed := tally.states["failed"] + tally.states["partial"]):
-        lines.append(f"{many(failed, 'trial')} failed; the step at which one failed counts as its worst score")
-    if left_out:
-        said = ", ".join(f"{count} {state}" for state, count in left_out.items())
-        late = f" ({many(tally.sources['late'], 'result')} came too late to count)" if tally.sources["late"] else ""
-        lines.append(f"left out of the proof: {said}{late}; their being left out must not depend on their scores")
+    lines += [*str(learner.explain()).split("\n"), *ordinary]
     if findings := learner.findings():
-        worst_found = min(findings, key=lambda found: found.p_value)
-        lines += [] if worst_found.message in lines else [worst_found.message]
-        lines.append(f"what to do: {ADVICE[worst_found.kind]}")
+        worst = min(findings, key=lambda found: found.p_value)
+        lines += [] if worst.message in lines else [worst.message]
+        lines.append(f"what to do: {ADVICE[worst.kind]}")
     return "\n".join(shown(line) for line in lines)
+
+
+def notes(fold: Fold) -> list[str]:
+    """List what is ordinary and belongs to the proof: trials that failed or were lost, options excluded."""
+    learner: Any = fold.view
+    stages = None if isinstance(learner, StudyRounds) else learner.pairs.stages
+    meaning: dict[State, str] = dict.fromkeys(
+        ("failed", "partial", "expired", "cancelled"), "the proof assumes that this did not depend on their scores"
+    )
+    if stages is not None and stages.fills:
+        meaning |= dict.fromkeys(
+            ("failed", "partial", "expired"), "scores that are missing count as the worse end of their range"
+        )
+    if fold.on_failure == "worst":
+        meaning |= dict.fromkeys(("failed", "partial"), "the step at which one failed counts as its worst score")
+    found = []
+    for what in dict.fromkeys(meaning.values()):
+        lost = {state: fold.tally.states[state] for state in meaning if meaning[state] == what}
+        counts = ", ".join(f"{count:,} {state}" for state, count in lost.items() if count)
+        late = fold.tally.sources["late"] if counts and "expired" in lost else 0
+        counts += f" ({many(late, 'result')} came too late to count)" if late else ""
+        found += [f"Of {many(fold.prefix, 'trial')}, {counts}: {what}"] if counts else []
+    if out := int(learner.excluded.sum()):
+        are = "1 option is" if out == 1 else f"{out:,} options are"
+        found.append(f"{are} excluded as infeasible; the proof is over the rest")
+    return found
 
 
 # Gap history ----------------------------------------------------------------------------------------------------------

@@ -13,17 +13,16 @@ from sqlalchemy import Integer, bindparam, cast, func, select
 from surepath._checks import IntArray, plain, rounded_up
 from surepath._text import many
 from surepath.learners.challenger.explain import PATIENCE
-from surepath.learners.challenger.learner import Challenger
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words, step_names
 from surepath.plots.studies import challengers_data, shown_widths, unit_of
 from surepath.study.fold import Fold
 from surepath.study.rounds import round_facts
-from surepath.study.status import Status, status_of
+from surepath.study.status import Status, notes, status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.tables import trials
-from surepath.study.trial import State, TrialRow
+from surepath.study.trial import TrialRow
 
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
 MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
@@ -57,7 +56,7 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
         "ruled_out": int((~learner.active).sum()),
         "sentence": sentence(mdp, learner, now),
         "warnings": warnings(mdp, fold, now.findings),
-        "notes": notes(fold),
+        "notes": [*(["What is proven changes at the end of a round"] if round_facts(fold.view) else []), *notes(fold)],
     }
     record = now.as_dict()
     del record["storage"]  # the server's own affair
@@ -133,32 +132,6 @@ def warnings(mdp: MDP, fold: Fold, findings: Sequence[str]) -> list[str]:
         )
     if fold.tally.refused:
         found.append(f"scores of trials left out as too far apart to decide anything: {fold.tally.refused:,}")
-    return found
-
-
-def notes(fold: Fold) -> list[str]:
-    """List what is ordinary and belongs to the proof: trials that failed or were lost, options excluded."""
-    learner: Any = fold.view
-    stages = learner.pairs.stages if isinstance(learner, Challenger) else None
-    meaning: dict[State, str] = dict.fromkeys(
-        ("failed", "partial", "expired", "cancelled"), "the proof assumes that this did not depend on their scores"
-    )
-    if stages is not None and stages.fills:
-        meaning |= dict.fromkeys(
-            ("failed", "partial", "expired"), "scores that are missing count as the worse end of their range"
-        )
-    if fold.on_failure == "worst":
-        meaning |= dict.fromkeys(("failed", "partial"), "the step at which one failed counts as its worst score")
-    found = ["What is proven changes at the end of a round"] if round_facts(learner) is not None else []
-    for what in dict.fromkeys(meaning.values()):
-        lost = {state: fold.tally.states[state] for state in meaning if meaning[state] == what}
-        counts = ", ".join(f"{count:,} {state}" for state, count in lost.items() if count)
-        late = fold.tally.sources["late"] if counts and "expired" in lost else 0
-        counts += f" ({many(late, 'result')} came too late to count)" if late else ""
-        found += [f"Of {many(fold.prefix, 'trial')}, {counts}: {what}"] if counts else []
-    if out := int(learner.excluded.sum()):
-        are = "1 option is" if out == 1 else f"{out:,} options are"
-        found.append(f"{are} excluded as infeasible; the proof is over the rest")
     return found
 
 
