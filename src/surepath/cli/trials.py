@@ -145,11 +145,11 @@ def tell(
         raise typer.BadParameter(f"give the scores of trial {what}: surepath study tell {what} 0.7 0.4")
     if not one and (values or cost is not None or baseline is not None):
         raise typer.BadParameter("give a CSV file alone, or the number of a trial and its scores")
-    found = load(storage, name)
+    seen, found = scores(values or []), load(storage, name)
     if one:
         trial = found._trial(trial_row(found, int(what)))
         way_out = "a recorded trial never changes; report a trial that failed there by `study fail` on the same study"
-        told = Performed(scores(values or []), ended=way_out)  # one that was forgotten could never be added
+        told = Performed(seen, ended=way_out)  # one that was forgotten could never be added
         rewards = rewards_of(found.mdp, trial, told, ranged=not found.options.baseline)
         outcome = found.tell(trial.number, rewards, cost=cost, baseline=_less(baseline))
         facts = {"number": trial.number, "answer": outcome, "state": trial_row(found, trial.number).state}

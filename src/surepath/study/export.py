@@ -46,9 +46,8 @@ def trials_frame(study: Study) -> Any:
 
 
 # Export ---------------------------------------------------------------------------------------------------------------
-# The first line of a JSON-lines export is the study itself (problem, settings, options, as they were frozen); then
-# come the trials in their order, the actions (exclusions, a tighter epsilon) and the plans that wait. Restoring
-# reads it.
+# The first line of a JSON-lines export is the study itself, as it was frozen; then come the trials in their order, the
+# actions (exclusions, a tighter epsilon) and the plans that wait.
 
 LOG_FORMAT, LOG_VERSION = "surepath-study-log", 1
 ENDINGS = {".jsonl": "json lines", ".ndjson": "json lines", ".csv": "csv"}

@@ -452,11 +452,7 @@ class Fold:
 
 
 def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
-    """Return the rewards of a settled trial that count: those seen, and the worst one of an arc that failed if asked.
-
-    That is the worst reward of its declared range; the known one, where it is known. A late result does not count. What
-    the reference scored on the same case, beside its mean over all cases, is taken off.
-    """
+    """Return the rewards of a settled trial that count: those seen less the baseline, and the worst of what failed."""
     if row.source == "late":
         return []
     rewards = list(row.rewards)

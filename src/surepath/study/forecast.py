@@ -108,8 +108,6 @@ def _quantile(values: tuple[float, ...], share: float) -> float:
 
 
 # Worlds ---------------------------------------------------------------------------------------------------------------
-# Worlds that fit the evidence, drawn at random.
-#
 # The mean of an arc that was seen n times is normal around its empirical mean with variance sigma^2 / n; means of arcs
 # that were never seen are drawn widely around those that were.
 

@@ -64,11 +64,9 @@ class StudyRounds(Rounds):
         super().__init__(*args, **settings)
         self._seen, self._first = np.zeros(self.mdp.n_arcs, dtype=np.int64), np.zeros(self.mdp.n_arcs)
         self._total = np.zeros(self.mdp.n_arcs)
-
-    @property
-    def excluded(self) -> Any:
-        """Return that no arc is excluded, bool [N]."""
-        return np.zeros(self.mdp.n_arcs, dtype=bool)
+        self.excluded = np.zeros(self.mdp.n_arcs, dtype=bool)  # none is, and none is known to make a plan fail:
+        self.failures = np.zeros(self.mdp.n_arcs, dtype=np.int64)
+        self._failures = SimpleNamespace(in_a_row=self.failures)
 
     @property
     def planned(self) -> FloatArray | None:
@@ -165,13 +163,6 @@ class StudyRounds(Rounds):
         kinds: tuple[Kind, ...] = ("refused", "late")
         counts = [(kind, float(getattr(self._watch, kind))) for kind in kinds]
         return super().findings() + [finding(kind, "", "", 0.0, count, 0.0) for kind, count in counts if count]
-
-    @property
-    def failures(self) -> IntArray:
-        """Return that nothing is known of which option makes a plan fail, int [N]."""
-        return np.zeros(self.mdp.n_arcs, dtype=np.int64)
-
-    _failures = property(lambda self: SimpleNamespace(in_a_row=self.failures))
 
     def explain(self, count: int = 3) -> Explained:
         """Describe the round, the plan and what is proven."""

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
 
 
 # Rows -----------------------------------------------------------------------------------------------------------------
-# A trial as one row of a table: the columns of frames, of exported CSV files and of the files a lab fills in.
-#
-# The option of step "model" is in column `plan.model`, its score in `score.model`; where steps have no names, their
-# numbers are used. The prefix keeps a step called "number" or "state" apart from the columns of those names. Where
-# the whole plan has one score at its end, every step still has its plan column, and the score is in `score`.
+# A trial as one row of a table: the columns of frames, of exported CSV files and of the files a lab fills in. The
+# option of step "model" is in column `plan.model`, its score in `score.model`; where steps have no names, their numbers
+# are used. The prefix keeps a step called "number" or "state" apart from the columns of those names. Where the whole
+# plan has one score at its end, every step still has its plan column, and the score is in `score`.
 
 EVERY_ROW = 2**31
 FACTS = ("number", "state", "source", "of", "worker", "asked", "told", "note", "case", "cost", "tries", "baseline")
@@ -98,13 +97,9 @@ def table_rows(mdp: MDP, log: Reading) -> Iterator[list[Any]]:
 
 
 # Sheet ----------------------------------------------------------------------------------------------------------------
-# Results by CSV: a sheet of trials to be filled in, the same sheet read back, and tables of past results.
-#
-# A sheet has the columns number, case (in a study with cases), plan.STEP and score.STEP. A row whose scores are all
-# empty is not done yet; `failed` in a score cell says that the trial failed at that step. A column `cost` may say what
-# each trial really cost. Other columns are left alone. Where the whole plan has one
-# score at its end, its column is `score`. Sheets saved by spreadsheets are read too: with semicolons or tabs and
-# decimal commas, in Windows' encoding or in UTF-16.
+# A sheet has the columns number, case (in a study with cases), plan.STEP and score.STEP, and perhaps cost and baseline;
+# others are left alone. A row whose scores are all empty is not done yet; `failed` in a score cell says that the trial
+# failed at that step. Spreadsheets save them with semicolons or tabs and decimal commas, too.
 
 FAILED_WORD = "failed"
 
@@ -147,10 +142,7 @@ def random_wells(count: int) -> list[str]:
 
 
 def sheet_text(mdp: MDP, trials: Sequence[Trial], wells: bool = False, filled: Sequence[list[Any]] = ()) -> str:
-    """Write trials as a sheet with empty scores; those of known options are there, and `filled` those of the first.
-
-    With `wells` each trial has one of a plate, drawn at random.
-    """
+    """Write trials as a sheet with empty scores; those of known options are there, and `filled` those of the first."""
     places = random_wells(len(trials)) if wells else []
     cases = any(trial.cases for trial in trials)
     own = [*(["well"] if wells else []), *(["case"] if cases else [])]
@@ -333,11 +325,9 @@ class Imported(NamedTuple):
 def import_rows(
     study: Study, rows: Sequence[TrialRow], request: str, again: bool, numbers: Sequence[int | None] = ()
 ) -> int:
-    """Append past results in one transaction, unless the request was carried out before; returns how many were.
+    """Append past results in one transaction; return how many, 0 where the request was carried out before.
 
-    The request stands for these results as a whole, in any order: others under its name are refused. Raises a
-    StudyError for results that are in the log already: those of an earlier import, or trials of this study by their
-    numbers. With `again` they count all the same.
+    Those of an earlier import, and trials of this study by their numbers, are refused; with `again` they count.
     """
     if study.options.baseline:
         raise StudyError("every trial of this study has a baseline, and past results have none here: none was taken")
@@ -390,10 +380,7 @@ def _refuse(known: int, total: int, how: str) -> None:
 
 
 def import_past(study: Study, path: Path, *, again: bool = False) -> Imported:
-    """Import a CSV file of past results, all of it or nothing; the same file a second time changes nothing.
-
-    What is in the log already is refused; with `again` it counts once more.
-    """
+    """Import a CSV file of past results, all of it or nothing; the same file a second time changes nothing."""
     results, empty, failed = read_past(study.mdp, read_table(path), path.name)
     _refuse_pilot(study, results, path.name)
     rows: list[TrialRow] = []

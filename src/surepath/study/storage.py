@@ -40,7 +40,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
@@ -67,13 +67,7 @@ _ABANDONED: list[Any] = []  # pools of connections inherited by a fork, never cl
 
 
 class Storage:
-    """A place that keeps studies, in SQLite or PostgreSQL.
-
-    Args:
-        url: "sqlite:///study.db", a file name, or "postgresql://user@host/database"; "memory" for
-            studies that live as long as this object.
-        clock: Replaces the storage's clock; for tests.
-    """
+    """A place that keeps studies: SQLite, PostgreSQL, or "memory" for as long as this lives; tests set the clock."""
 
     def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
         self._url = sql.read_url(url)
@@ -255,11 +249,10 @@ class Storage:
 
 def _identity(file: str) -> tuple[int, int] | None:
     """Return which file has a name now; None where there is none."""
-    try:
+    with suppress(OSError):
         found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+        return found.st_dev, found.st_ino
+    return None
 
 
 class UnknownError(StudyError):

@@ -193,7 +193,7 @@ def test_bad_usage(here: Path, words: list[str], message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        (["tell", "9" * 30, "0.5"], SettingError),
+        (["tell", "9" * 30, "0.5"], StudyError),
         (["ask", "--n", "999999999"], SettingError),
         (["tighten", "nan"], SettingError),
         (["tell", "absent.csv"], SurepathError),
