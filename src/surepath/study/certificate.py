@@ -83,6 +83,9 @@ class Certificate(UserDict[str, Any]):
         ({'model': 'large'}, True)
     """
 
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        super().__init__(content)
+
     @property
     def certified_gap(self) -> float:
         """Return the proven distance from the best; infinite while nothing is proven."""
