@@ -23,7 +23,7 @@ from surepath.experiments.drawing import (
     picture_bytes,
     picture_file,
 )
-from surepath.experiments.report import report_of, write_report
+from surepath.experiments.report import write_report
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import compare
@@ -170,8 +170,8 @@ def test_the_page_needs_no_other_file_and_escapes(folder: Path, tmp_path: Path) 
         assert f"<h2>{words}" in text
 
 
-def test_the_numbers_are_those_of_the_rows(folder: Path) -> None:
-    made = report_of(folder, "max-diameter")
+def test_the_numbers_are_those_of_the_rows(folder: Path, tmp_path: Path) -> None:
+    made = write_report(folder, tmp_path / "report.html", "max-diameter")
     assert made.rates["runs"].to_list() == [10] * 4
     assert made.comparison.filter(made.comparison["learner"] == "max-diameter")["ratio"].to_list() == [1.0] * 4
     assert "&quot;sampling&quot;: &quot;max-diameter&quot;" in made.html

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from surepath.errors import SettingError
-from surepath.experiments.report import comparison_cells, markdown_table, overview_cells
+from surepath.experiments.report import frame_cells, markdown_table, overview_cells
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import (
@@ -50,10 +50,6 @@ def test_the_ratio_knows_that_runs_are_paired() -> None:
     shuffled = ratio_interval(2 * rng.permutation(base), base)
     assert paired.value == pytest.approx(2, rel=0.05)
     assert paired.high - paired.low < 0.2 < shuffled.high - shuffled.low
-
-
-def comparison_table(comparison: Any) -> str:
-    return markdown_table(*comparison_cells(comparison))
 
 
 def naive_p(one: list[float], other: list[float]) -> float:
@@ -104,10 +100,10 @@ def test_a_comparison_and_its_tables(tmp_path: Path) -> None:
     assert row["ratio"] == pytest.approx(part["tau"].mean() / base["tau"].mean())  # type: ignore[operator]
     assert row["p"] == permutation_test(part["tau"].to_numpy(), base["tau"].to_numpy())
     assert row["wrong"] == row["censored"] == 0
-    markdown = comparison_table(found)
-    assert len(markdown.splitlines()) == 2 + 8
-    assert {line.count("|") for line in markdown.splitlines()} == {11}
-    assert "ratio" not in comparison_table(compare(frame))
+    markdown = markdown_table(*frame_cells(found)).splitlines()
+    assert len(markdown) == 2 + 8
+    assert {line.count("|") for line in markdown} == {18}
+    assert "ratio" not in compare(frame).columns
     with pytest.raises(
         SettingError, match=r"no learner of this experiment is called 'BPIUCL' \(did you mean \"BPIUCRL\"\?\)"
     ):
@@ -137,9 +133,9 @@ def test_cut_runs_make_ratios_bounds() -> None:
     assert found["also"]["high"] == np.inf
     turned = {row["learner"]: row for row in compare(frame, "quick").iter_rows(named=True)}
     assert (turned["base"]["ratio_is"], turned["base"]["ratio_high"]) == (">=", np.inf)
-    text = comparison_table(compare(frame, "base"))
-    assert "| <=0.353 (0 - 0.5) | 0.25 |" in text
-    assert "| >=2.83 (>=2) |" in comparison_table(compare(frame, "quick"))
+    text = markdown_table(*frame_cells(compare(frame, "base")))
+    assert "| 0.3529 | <= | 0 | 0.5 | 0.25 |" in text
+    assert "| 2.833 | >= | 2 | inf | 0.25 |" in markdown_table(*frame_cells(compare(frame, "quick")))
 
 
 def test_the_overview_has_one_row_per_learner() -> None:

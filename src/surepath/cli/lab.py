@@ -156,11 +156,13 @@ def run_command(
     if out is None or check:
         _print_cells(loaded, as_json)
         return
-    from surepath.experiments.runner import run
+    from surepath._checks import one_of
+    from surepath.experiments.runner import RayBackend, run
 
     set_interrupt_text(f"interrupted; finished runs are safe in {shown(out)}: go on with --resume")
     progress = not quiet and not as_json
-    summary = run(loaded, out, workers=workers, backend_name=backend, address=address, resume=resume, progress=progress)
+    ray = RayBackend(workers, address) if one_of("backend", backend, ("local", "ray")) == "ray" else None
+    summary = run(loaded, out, workers=workers, resume=resume, progress=progress, on=ray)
     if as_json:
         print_json({**summary._asdict(), "experiment": loaded.name, "out": str(out)})
         return

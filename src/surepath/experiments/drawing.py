@@ -6,9 +6,7 @@ Drawn with matplotlib, without a display and without its global state. Names and
 from __future__ import annotations
 
 import io
-import re
 import textwrap
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,35 +162,6 @@ def tick(value: float) -> str:
     return f"{float(digits):g}e{int(power)}"
 
 
-def new_figure_of_rows(groups: list[str], headed: bool = True) -> tuple[Any, list[float], dict[float, str]]:
-    """Make a figure with one line of text for each row, and a heading over each group of equal names.
-
-    Returns the figure, the place of each row from the top, and the headings by their places.
-    """
-    places: list[float] = []
-    heads: dict[float, str] = {}
-    at = 0.0
-    for i, name in enumerate(groups):
-        if headed and (i == 0 or groups[i - 1] != name):
-            heads[at] = name
-            at += 1.0
-        places.append(at)
-        at += 1.0
-    return new_figure(0.55 + 0.15 * max(at, 2.0)), places, heads
-
-
-def name_rows(axis: Any, places: list[float], names: list[str], heads: dict[float, str]) -> None:
-    """Write the name of each row at its left, and of each group over its rows."""
-    axis.set_yticks([*places, *heads], [*names, *(short(head, 40) for head in heads.values())], fontsize=SMALL_TEXT)
-    for label, head in zip(axis.get_yticklabels(), [False] * len(places) + [True] * len(heads)):
-        label.set_parse_math(False)
-        if head:
-            label.set_fontweight("bold")
-    axis.tick_params(axis="y", length=0)
-    bottom = max([*places, *heads], default=0.0)
-    axis.set_ylim(bottom + 0.6, -0.6)
-
-
 def picture_file(path: str | Path) -> Path:
     """Check that a file can hold a picture, by its ending."""
     file = Path(path)
@@ -216,41 +185,17 @@ def save(figure: Any, path: str | Path, *, title: str = "", columns: int = 1) ->
     if title:
         figure.suptitle(shown(title), fontsize=TEXT + 1, parse_math=False)
     form = file.suffix[1:].lower()
-    with warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always")
-        content = picture_bytes(figure, form)
-    write_bytes(file, content)
-    _warn(raised)
+    write_bytes(file, picture_bytes(figure, form))
 
 
-def _warn(raised: list[warnings.WarningMessage]) -> None:
-    """Pass warnings on, those about letters that the font lacks as one."""
-    letters: dict[str, None] = {}
-    for one in raised:
-        lacking = re.match(r"Glyph (\d+) ", str(one.message))
-        if lacking:
-            letters[chr(int(lacking[1]))] = None
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    if letters:
-        warnings.warn(
-            f"the font of pictures lacks letters of these names ({shown(''.join(list(letters)[:10]))}) and draws boxes "
-            f"for them; name a font that has them as font.family in a file matplotlibrc",
-            stacklevel=3,
-        )
+def picture_bytes(figure: Any, form: str = "png") -> bytes:
+    """Encode a figure as "png", "svg" or "pdf", the same bytes every time.
 
-
-def picture_bytes(figure: Any, form: str = "png", dots: float | None = None) -> bytes:
-    """Encode a figure as PNG, SVG or PDF, the same bytes every time.
-
-    Args:
-        figure: Of matplotlib.
-        form: "png", "svg" or "pdf".
-        dots: Per inch; by default 200, fewer where a large figure would exceed the pixels of a picture.
+    A PNG has 200 dots an inch, fewer where a large figure would exceed the pixels of a picture.
     """
     stream = io.BytesIO()
     width, height = figure.get_size_inches()
-    dots = dots or min(DOTS, MAX_SIDE / max(width, height), (MAX_PIXELS / (width * height)) ** 0.5)
+    dots = min(DOTS, MAX_SIDE / max(width, height), (MAX_PIXELS / (width * height)) ** 0.5)
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     with need("matplotlib", "plot").rc_context({"svg.hashsalt": "surepath"}):
         figure.savefig(stream, format=form, dpi=float(dots), metadata=metadata)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,7 +39,7 @@ class Report(NamedTuple):
 
 
 def write_report(folder: str | Path, out: str | Path, baseline: str | None = None) -> Report:
-    """Write the report of an experiment's folder.
+    """Write the report of an experiment's folder, and return it.
 
     Args:
         folder: Where the rows are.
@@ -50,13 +50,6 @@ def write_report(folder: str | Path, out: str | Path, baseline: str | None = Non
     if file.suffix != ".html":
         raise SettingError(f"a report ends in .html, not {file.suffix or 'nothing'!r}: {file}")
     need("matplotlib.figure", "plot")
-    made = report_of(folder, baseline)
-    write_text(file, made.html)
-    return made
-
-
-def report_of(folder: str | Path, baseline: str | None = None) -> Report:
-    """Make the report; nothing is written."""
     rows, manifest = read(folder), Store(folder).manifest()
     spec = manifest["spec"]
     labels = [one.get("label", one["name"]) for one in spec["learners"]]
@@ -70,26 +63,31 @@ def report_of(folder: str | Path, baseline: str | None = None) -> Report:
     chosen = {label: json.loads(rows.filter(rows["learner"] == label)["settings"][0]) for label in sorted(present)}
     name, size = shown(spec["name"]), f"{len(manifest['cells']):,} cells of {spec['runs']:,} runs, seed {spec['seed']}"
     every = f"Every instance, delta and epsilon: {comparison.height:,} rows"
-    epsilon = pictures.epsilon_words(epsilon_column(rows))
+    judged = rates.rename({"epsilon": pictures.epsilon_words(epsilon_column(rows))})
+    judged = judged.with_columns((~too_often(rates)).alias("fits delta?"))
     parts = [f"<h1>Experiment {escape(name)}</h1>", f"<p>{escape(size)}, surepath {manifest['version']}.</p>", "<ul>"]
     parts += [*(f"<li>{escape(shown(line))}</li>" for line in findings), "</ul>"]
     parts += ["<h2>Cost</h2>", f'<p class="how">{escape(ABOUT_COSTS)}</p>', table(*overview_cells(comparison))]
-    parts += [folded(every, table(*comparison_cells(comparison)))]
+    parts += [folded(every, table(*frame_cells(comparison)))]
     parts += ["<h2>Wrong answers against delta</h2>", f'<p class="how">{escape(ABOUT_RATES)}</p>']
-    parts += [table(*rate_cells(rates, epsilon)), *_pictures(rows, base), "<h2>Settings</h2>"]
+    parts += [table(*frame_cells(judged)), *_pictures(rows, base), "<h2>Settings</h2>"]
     parts += [settings("The spec", spec), settings("Every setting of each learner", chosen)]
-    return Report(comparison, rates, findings, page(f"Experiment {name}", parts))
+    made = Report(comparison, rates, findings, page(f"Experiment {name}", parts))
+    write_text(file, made.html)
+    return made
 
 
 ABOUT_RATES = (
-    "A run is wrong when it stopped with a plan more than epsilon from the best. Counts are over all instances; the "
-    "interval is exact (Clopper and Pearson). 'no' means that so many wrong answers would have a chance below 5 % if "
+    "A run is wrong when it stopped with a plan more than epsilon from the best. Counts are over all instances; low "
+    f"and high are the ends of an exact {100 * LEVEL:g} % interval (Clopper and Pearson), chance the probability of so "
+    "many were each as likely as delta. 'no' means that so many wrong answers would have a chance below 5 % if "
     "each had probability delta, corrected for the number of rows. Settings without a guarantee may be wrong more "
     "often."
 )
 ABOUT_COSTS = (
-    "Trials until the stop, with bootstrap intervals of the mean; ratios and p-values are over paired runs, against "
-    "the first learner or the baseline. A mean with >= is a lower bound: runs were cut by the budget."
+    f"Trials until the stop, with {100 * LEVEL:g} % bootstrap intervals of the mean; ratios and p-values are over "
+    "paired runs, against the first learner or the baseline. A mean with >=, or without an end of its interval, is a "
+    "lower bound: runs were cut by the budget."
 )
 
 
@@ -119,26 +117,17 @@ def _pictures(rows: polars.DataFrame, baseline: str | None) -> list[str]:
     return found
 
 
-def rate_cells(rates: polars.DataFrame, epsilon: str) -> Cells:
-    """Return the table of wrong answers; `epsilon` is what the column of epsilons is called."""
-    head = ["learner", "delta", epsilon, "runs", "stopped", "wrong", "rate"]
-    head += [f"{100 * LEVEL:g} % interval", "fits delta?"]
-    body = []
-    for row, refuted in zip(rates.iter_rows(named=True), too_often(rates).to_list()):
-        counts = [f"{row[name]:,}" for name in ("runs", "stopped", "wrong")]
-        name = [shown(row["learner"]), f"{row['delta']:g}", f"{row['epsilon']:.4g}"]
-        span = f"{row['low']:.2%} - {row['high']:.2%}"
-        body.append([*name, *counts, f"{row['rate']:.2%}", span, "no" if refuted else "yes"])
-    return head, body
+def frame_cells(frame: polars.DataFrame) -> Cells:
+    """Return a frame as a table of texts; a number that is not there is left out."""
+    return frame.columns, [[_cell(value) for value in row] for row in frame.iter_rows()]
 
 
-def comparison_cells(comparison: polars.DataFrame) -> Cells:
-    """Return the table of `stats.compare`, a row for every instance, delta, epsilon and learner."""
-    per_gap = comparison["epsilon_per_gap"].null_count() == 0
-    against = "ratio" in comparison.columns
-    head = ["instance", "delta", "epsilon / Delta_min" if per_gap else "epsilon", "learner", "runs"]
-    head += ["mean trials", f"{100 * LEVEL:g} % interval", "wrong", *(["ratio", "p"] if against else [])]
-    return head, [_cells(row, per_gap, against) for row in comparison.iter_rows(named=True)]
+def _cell(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, str):
+        return shown(value)
+    return f"{value:,.0f}" if isinstance(value, int) or 1000 <= value < np.inf else f"{value:.4g}"
 
 
 def overview_cells(comparison: polars.DataFrame) -> Cells:
@@ -166,38 +155,6 @@ def _geometric(values: polars.Series) -> float:
     return float(np.exp(np.log(np.maximum(values.to_numpy(), 1e-300)).mean()))
 
 
-def _cells(row: dict[str, Any], per_gap: bool, against: bool) -> list[str]:
-    cells = [
-        shown(row["instance"]),
-        f"{row['delta']:g}",
-        f"{row['epsilon_per_gap']:.4g}" if per_gap else f"{row['epsilon']:.4g}",
-        shown(row["learner"]),
-        f"{row['runs']:,}",
-        f"{'>=' if row['censored'] > 0 else ''}{row['mean']:,.0f}",
-        _span(row["low"], row["high"], ",.0f"),
-        "" if row["wrong"] is None else f"{row['wrong']:.2%}",
-    ]
-    if against:
-        cells.append(_ratio(row))
-        cells.append("" if row["p"] is None else f"{row['p']:.2g}")
-    return cells
-
-
-def _ratio(row: dict[str, Any]) -> str:
-    if row["ratio"] is None:
-        return ""
-    sign = "" if row["ratio_is"] == "=" else row["ratio_is"]
-    span = "" if row["ratio_low"] is None else _span(row["ratio_low"], row["ratio_high"], ".3g")
-    return f"{sign}{row['ratio']:.3g}" + (f" ({span})" if span else "")
-
-
-def _span(low: float, high: float, form: str) -> str:
-    """Write an interval as '3 - 5', as one end where the other is infinite, or as nothing."""
-    if np.isfinite(low) and np.isfinite(high):
-        return f"{low:{form}} - {high:{form}}"
-    return f">={low:{form}}" if np.isfinite(low) else ""
-
-
 def markdown_table(head: list[str], body: list[list[str]]) -> str:
     """Write a table of texts in Markdown, which a terminal can show as well."""
 
@@ -219,11 +176,10 @@ pre { overflow-x: auto; font-size: 13px; }
 """
 
 
-def page(title: str, parts: Iterable[str]) -> str:
+def page(title: str, parts: Iterable[str], style: str = STYLE) -> str:
     """Put the parts of a page, which are HTML, into a document with this title, which is text."""
     head = f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-    style = f"<style>{STYLE}</style></head><body>"
-    return "\n".join(["<!doctype html>", head, style, *parts, "</body></html>"]) + "\n"
+    return "\n".join(["<!doctype html>", head, f"<style>{style}</style></head><body>", *parts, "</body></html>"]) + "\n"
 
 
 def picture(title: str, reading: str, png: bytes, name: str | None = None) -> str:
@@ -246,8 +202,13 @@ def folded(title: str, content: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{content}</details>"
 
 
-def table(head: list[str], body: list[list[str]]) -> str:
-    """Return a table of texts, which are escaped."""
+def table(head: Iterable[str], body: Iterable[Sequence[str]]) -> str:
+    """Return a table of texts, which are escaped; the first of each row is its heading."""
     heads = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    rows = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body]
-    return "\n".join([f"<table><thead><tr>{heads}</tr></thead><tbody>", *rows, "</tbody></table>"]) + "\n"
+    rows = [
+        f"<tr><th scope='row'>{escape(row[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>"
+        for row in body
+    ]
+    return "\n".join(
+        [f"<table><thead><tr>{heads}</tr></thead><tbody>" if heads else "<table><tbody>", *rows, "</tbody></table>"]
+    )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
-from collections.abc import Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from surepath._checks import one_of, whole
+from surepath._checks import whole
 from surepath._optional import need
 from surepath.experiments.spec import Spec, Task, instance_of
 from surepath.experiments.store import Store
-from surepath.learners.runs import cancelled_by
-from surepath.simulation.simulate import Progress, Reporter, Results, simulate
+from surepath.simulation.simulate import Progress, Results, in_threads, reporting, simulate
+
+Backend = Callable[[Sequence[Task]], Generator[tuple[Task, Results], None, None]]
 
 
 class Summary(NamedTuple):
@@ -33,8 +32,6 @@ def run(
     out: str | Path,
     *,
     workers: int | None = None,
-    backend_name: str = "local",
-    address: str | None = None,
     resume: bool = False,
     progress: bool | Progress = False,
     on: Backend | None = None,
@@ -48,17 +45,15 @@ def run(
     Args:
         spec: What to play.
         out: Folder of the results.
-        workers: Threads, or processors of a local Ray.
-        backend_name: "local" or "ray".
-        address: Of a running Ray cluster.
+        workers: Threads; by default one per core.
         resume: Continue in a folder that has rows already.
         progress: True for a bar with the time left on standard error, or a function of (runs done, runs).
-        on: A back end of your own instead of `backend_name`.
+        on: What plays the tasks in place of threads, such as `RayBackend`: yields every task exactly once with its
+            results as they finish, holding a bounded number at a time. Closing the iterator (as an interrupt does)
+            drops what is in flight; an error in a task is raised there.
     """
     need("polars", "data")
-    one_of("backend", backend_name, BACKENDS)
-    own = RayBackend(workers, address) if backend_name == "ray" else LocalBackend(workers)
-    chosen = own if on is None else on
+    threads = whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1
     cells, store = spec.cells(), Store(out)
     started = time.perf_counter()
     with store.locked():
@@ -66,27 +61,14 @@ def run(
         tasks = store.missing(cells, spec.runs, spec.chunk)
         total, todo = spec.runs * len(cells), sum(task.count for task in tasks)
         played = 0
-        with Reporter(progress, total) as report, store.writing(spec.runs):
+        with reporting(progress, total) as report, store.writing(spec.runs):
             report(total - todo)
-            with contextlib.closing(chosen.run(tasks)) as finished:
+            with contextlib.closing(on(tasks) if on else in_threads(play_task, tasks, threads)) as finished:
                 for task, results in finished:
                     store.add(task, results)
                     played += task.count
                     report(total - todo + played)
     return Summary(len(cells), total, played, time.perf_counter() - started)
-
-
-BACKENDS = ("local", "ray")
-
-
-class Backend(Protocol):
-    """Interface of a back end."""
-
-    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
-        """Yield every task exactly once with its results as they finish, holding a bounded number at a time.
-
-        Closing the iterator (as an interrupt does) drops what is in flight. An error in a task is raised here.
-        """
 
 
 def play_task(task: Task) -> Results:
@@ -95,42 +77,6 @@ def play_task(task: Task) -> Results:
     learner, instance = {**cell.learner, "delta": cell.delta}, instance_of(cell.source)
     how: dict[str, Any] = {"workers": 1, "budget": cell.budget, "first_run": task.first}
     return simulate(learner, instance, task.count, cell.seed, cell.epsilons, **how)
-
-
-class LocalBackend:
-    """Play tasks on threads of this process: the kernels release the interpreter lock, so threads use all cores.
-
-    Args:
-        workers: Number of threads; by default one per core.
-    """
-
-    def __init__(self, workers: int | None = None) -> None:
-        self.workers = whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1
-
-    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
-        """Play tasks as `Backend.run` describes."""
-        stop = threading.Event()
-
-        def play(task: Task) -> Results:
-            with cancelled_by(stop):
-                return play_task(task)
-
-        todo = iter(tasks)
-        waiting: dict[Future[Results], Task] = {}
-        pool = ThreadPoolExecutor(self.workers, thread_name_prefix="surepath")
-        try:
-            while True:
-                while len(waiting) < 2 * self.workers and (task := next(todo, None)) is not None:
-                    waiting[pool.submit(play, task)] = task
-                if not waiting:
-                    return
-                # A wait without end cannot be interrupted on every system.
-                finished, _ = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield waiting.pop(future), future.result()
-        finally:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class RayBackend:
@@ -147,8 +93,8 @@ class RayBackend:
         self.workers = None if workers is None else whole("workers", workers, low=1)
         self.address = address
 
-    def run(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
-        """Play tasks as `Backend.run` describes."""
+    def __call__(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Results], None, None]:
+        """Play tasks as `on` of `run` describes."""
         ray = self.ray
         mine = not ray.is_initialized()
         if mine:

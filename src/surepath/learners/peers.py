@@ -50,7 +50,7 @@ from surepath.kernels.draw import draw, mix
 from surepath.kernels.jit import bare_kernel, inner_kernel
 from surepath.kernels.sweeps import NO_REALITY, Graph, Reality, heaviest
 from surepath.learners.base import Learner
-from surepath.learners.runs import ASK, BUDGET, GAP, RUN, TELL, RunRecord, list_plans, raise_if_cancelled
+from surepath.learners.runs import ASK, GAP, GO_ON, RUN, TELL, list_plans, raise_if_cancelled
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 
@@ -313,22 +313,22 @@ class Peer(Learner):
         self.seed = whole("seed", seed, low=0)
         nothing = np.zeros((0, mdp.horizon), dtype=np.int64)
         self._plans = nothing if method == "clucb" else list_plans(mdp, f'Peer(method="{method}")')
-        self._field = self._new_field(self.epsilon, self.seed % (1 << 62))
+        self._field = self._new_field()
         self._connect()
 
     def _connect(self) -> None:
         self._visits = self._field.visits
         self._origin, self._sums = self._field.arc[ORIGIN], self._field.arc[SUMS]
 
-    def _new_field(self, epsilon: float, seed: int) -> Field:
+    def _new_field(self) -> Field:
         n, horizon = self.mdp.n_arcs, self.mdp.horizon
         field = Field(
             method=METHODS.index(self.method),
-            epsilon=epsilon,
+            epsilon=self.epsilon,
             delta=self.delta,
             prior=self.prior,
             learned=float((~self.mdp.is_known).sum()),
-            seed=seed,
+            seed=self.seed % (1 << 62),
             plans=self._plans,
             visits=np.zeros(n, dtype=np.int64),
             arc=np.zeros((6, n)),
@@ -372,17 +372,10 @@ class Peer(Learner):
         if self._step(TELL) <= self.epsilon:
             self._stop(GAP)
 
-    def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        """Run every epsilon by itself, from the same seed: what is played depends on it."""
-        record, start = RunRecord.empty(len(epsilons), self.mdp.horizon), rng.bit_generator.state
-        for at, epsilon in enumerate(epsilons.tolist()):
-            rng.bit_generator.state = start
-            field, gap = self._new_field(epsilon, int(rng.integers(1 << 62))), np.inf
-            while gap > epsilon and field.tally[EPISODES] < budget:
-                raise_if_cancelled()
-                limit = min(budget, int(field.tally[EPISODES]) + 100_000)
-                gap = play_field(self.graph, field, reality, rng, RUN, limit)
-            record.tau[at], record.gap[at] = field.tally[EPISODES], gap
-            record.reason[at] = GAP if gap <= epsilon else BUDGET
-            record.path[at] = field.path[BEST]
-        return record
+    def _play(self, reality: Reality, rng: np.random.Generator, budget: int) -> None:
+        gap = np.inf
+        while gap > self.epsilon and self.episodes < budget:
+            raise_if_cancelled()
+            gap = play_field(self.graph, self._field, reality, rng, RUN, min(budget, self.episodes + 100_000))
+            self.episodes = int(self._field.tally[EPISODES])
+        self._stop(GAP if gap <= self.epsilon else GO_ON)

@@ -6,13 +6,14 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from surepath.errors import MissingExtraError, SettingError
 from surepath.experiments.drawing import picture_bytes
+from surepath.experiments.report import page, table
 from surepath.model.text_files import write_bytes, write_text
 from surepath.plots.studies import draw_gap, draw_intervals, gap_data, intervals_data, unit_of
 from surepath.study.fold import money
@@ -80,7 +81,7 @@ def report_html(study: Study) -> str:
     if status.spent is not None:
         each = money(status.spent / status.settled) if status.settled else "0"
         facts.append(("Spent", f"{money(status.spent)}, {each} a trial"))
-    parts += ["<h2>Trials and spending</h2>" + _table((), facts)]
+    parts += ["<h2>Trials and spending</h2>" + table((), facts)]
     if cases := study.cases[:MOST_CASES_LISTED]:
         rows = [
             (
@@ -93,16 +94,13 @@ def report_html(study: Study) -> str:
             for one in cases
         ]
         heads = ("Case", "Trials", "Mean total", "Spread", "Beside the plans' average")
-        parts += ["<h2>Hard cases</h2>" + _table(heads, rows)]
+        parts += ["<h2>Hard cases</h2>" + table(heads, rows)]
     parts += [
         f"<h2>Certificate</h2><p>SHA-256 <code>{certificate['sha256']}</code>; log <code>{certificate['log']['digest']}"
         f"</code>. <code>surepath study certificate</code> writes it, <code>surepath verify</code> computes its bound "
         f"again.</p>"
     ]
-    return (
-        f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{escape(study.name)}</title>"
-        f"<style>{STYLE}</style></head><body>{''.join(parts)}</body></html>\n"
-    )
+    return page(study.name, parts, STYLE)
 
 
 def _plan(study: Study) -> str:
@@ -111,7 +109,7 @@ def _plan(study: Study) -> str:
         (str(step), str(option), f"{learner.means[arc]:.4g}", f"{int(learner.visits[arc]):,}")
         for (step, option), arc in zip(study.mdp.plan(path).items(), path.tolist())
     ]
-    return _table(("Step", "Option", "Mean", "Trials"), rows)
+    return table(("Step", "Option", "Mean", "Trials"), rows)
 
 
 def _picture(figure: Any) -> str:
@@ -121,12 +119,3 @@ def _picture(figure: Any) -> str:
 
 def _list(lines: Iterable[str]) -> str:
     return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>"
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = f"<thead><tr>{''.join(f'<th>{escape(one)}</th>' for one in heads)}</tr></thead>" if heads else ""
-    body = "".join(
-        f"<tr><th scope='row'>{escape(row[0])}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in row[1:])}</tr>"
-        for row in rows
-    )
-    return f"<table>{head}<tbody>{body}</tbody></table>"

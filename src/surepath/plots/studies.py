@@ -20,13 +20,10 @@ from surepath.experiments.drawing import (
     SMALL_TEXT,
     WANTED,
     below,
-    name_rows,
     new_axes,
     new_figure,
-    new_figure_of_rows,
     plain_ticks,
     short,
-    style_axes,
 )
 from surepath.learners.base import Learner
 from surepath.model.mdp import MDP
@@ -190,10 +187,12 @@ def draw_intervals(rows: list[StepInterval], unit: str = "score") -> Any:
         rows: From `intervals_data`.
         unit: What the means are: `unit_of` says it.
     """
-    figure, places, heads = new_figure_of_rows([row.step for row in rows])
-    axis = figure.add_subplot()
-    style_axes(axis, unit)
-    for place, row in zip(places, rows):
+    lines: list[StepInterval | str] = []  # from the top: a heading over each step, and its rows
+    for i, row in enumerate(rows):
+        lines += [row] if i and rows[i - 1].step == row.step else [row.step, row]
+    figure = new_figure(0.55 + 0.15 * max(len(lines), 2))
+    axis = new_axes(figure, unit)
+    for place, row in ((i, line) for i, line in enumerate(lines) if isinstance(line, StepInterval)):
         colour = PLAN if row.chosen else OTHER if row.open else OUT
         if np.isfinite([row.low, row.high]).all():
             axis.plot([row.low, row.high], [place, place], color=colour, linewidth=2.4 if row.chosen else 1.6)
@@ -203,7 +202,12 @@ def draw_intervals(rows: list[StepInterval], unit: str = "score") -> Any:
             axis.annotate(
                 "no score yet", (0.02, place), xycoords=("axes fraction", "data"), va="center", fontsize=6, color=OTHER
             )
-    name_rows(axis, places, [short(row.option) for row in rows], heads)
+    names = [short(line, 40) if isinstance(line, str) else short(line.option) for line in lines]
+    axis.set_yticks(range(len(lines)), names, fontsize=SMALL_TEXT)
+    for label, line in zip(axis.get_yticklabels(), lines):
+        label.set(parse_math=False, fontweight="bold" if isinstance(line, str) else "normal")
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(len(lines) - 0.4, -0.6)
     axis.grid(visible=False, axis="y")
     return figure
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -37,10 +38,40 @@ from surepath.model.worlds import CALLABLE, Instance
 
 # Workers --------------------------------------------------------------------------------------------------------------
 
+Part = TypeVar("Part")
 Record = TypeVar("Record")
 
-REPORT_EVERY = 0.2  # seconds between two reports
 PARTS = 8  # that each worker's runs are divided into, so that none waits long for another
+
+
+def in_threads(
+    play: Callable[[Part], Record], parts: Iterable[Part], workers: int
+) -> Generator[tuple[Part, Record], None, None]:
+    """Yield each part with its record as they finish; the kernels release the interpreter lock.
+
+    An error in a part, Ctrl-C, or closing the iterator cancels the others: runs under way end at their next
+    `raise_if_cancelled`.
+    """
+    halt, todo = threading.Event(), iter(parts)
+    waiting: dict[Future[Record], Part] = {}
+
+    def work(part: Part) -> Record:
+        with cancelled_by(halt):
+            return play(part)
+
+    with ThreadPoolExecutor(workers, thread_name_prefix="surepath") as pool:
+        try:
+            while True:
+                waiting |= {pool.submit(work, part): part for part in islice(todo, 2 * workers - len(waiting))}
+                if not waiting:
+                    return
+                # A wait without end cannot be interrupted on every system.
+                finished, _ = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield waiting.pop(future), future.result()
+        finally:
+            halt.set()
+            pool.shutdown(cancel_futures=True)
 
 
 def play_all(
@@ -52,40 +83,21 @@ def play_all(
         some: Plays the runs first .. first + count - 1, given (first, count), and returns one record of all of them.
         runs: How many.
         workers: Threads; with one, the runs are played here.
-        report: Called with the number of runs done: after each part with one worker, else about five times a second,
-            and at the end.
-
-    An error in a run, or Ctrl-C, cancels the others: runs under way end at their next `raise_if_cancelled`.
+        report: Called with the number of runs done after each part.
     """
     size = max(1, runs // (PARTS * workers))
     parts = [(first, min(size, runs - first)) for first in range(0, runs, size)]
-    if workers == 1:
-        records = []
-        for first, count in parts:
-            raise_if_cancelled()
-            records.append(some(first, count))
-            report(first + count)
-        return records
-    halt = threading.Event()
 
-    def work(first: int, count: int) -> Record:
-        with cancelled_by(halt):
-            return some(first, count)
+    def play(part: tuple[int, int]) -> Record:
+        return some(*part)
 
-    with ThreadPoolExecutor(workers) as pool:
-        playing = {pool.submit(work, *part): part[1] for part in parts}
-        try:
-            left, done = set(playing), 0
-            while left:  # a wait without end cannot be interrupted on every system
-                finished, left = wait(left, timeout=REPORT_EVERY, return_when=FIRST_EXCEPTION)
-                for future in finished:
-                    future.result()
-                done += sum(playing[future] for future in finished)
-                report(done)
-        finally:
-            halt.set()
-            pool.shutdown(cancel_futures=True)
-    return [future.result() for future in playing]
+    played = in_threads(play, parts, workers) if workers > 1 else ((part, play(part)) for part in parts)
+    records, done = {}, 0
+    with contextlib.closing(played):
+        for (first, count), record in played:
+            records[first], done = record, done + count
+            report(done)
+    return [records[first] for first, _ in parts]
 
 
 # Progress -------------------------------------------------------------------------------------------------------------
@@ -93,39 +105,21 @@ def play_all(
 Progress = Callable[[int, int], None]
 
 
-class Reporter:
-    """Call the user's function, or show a bar, or do nothing."""
+@contextlib.contextmanager
+def reporting(progress: bool | Progress, runs: int) -> Iterator[Callable[[int], None]]:
+    """Give what takes the number of runs done: the user's function, a bar on standard error, or nothing."""
+    if callable(progress):
+        yield lambda done: progress(done, runs)
+    elif progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    def __init__(self, progress: bool | Progress, runs: int) -> None:
-        self.progress, self.runs = progress, runs
-        self.bar: Any = None
-        self.task: Any = None
-        self.shown = 0.0
-
-    def __enter__(self) -> Callable[[int], None]:
-        if self.progress is True:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self.bar = Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600.0)
-            self.bar.start()
-            self.task = self.bar.add_task("runs", total=self.runs)
-        return self.report
-
-    def report(self, done: int) -> None:
-        """Move the bar, a few times a second at most, or call the user's function."""
-        if self.bar is not None:
-            now = time.monotonic()
-            if done == self.runs or now >= self.shown + REPORT_EVERY:
-                self.bar.update(self.task, completed=done)
-                self.shown = now
-        elif callable(self.progress):
-            self.progress(done, self.runs)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600.0) as bar:
+            task = bar.add_task("runs", total=runs)
+            yield lambda done: bar.update(task, completed=done)
+    else:
+        yield lambda done: None
 
 
 # Results --------------------------------------------------------------------------------------------------------------
@@ -276,8 +270,7 @@ def simulate(
         budget: Episodes after which a run is cut; such rows are marked censored.
         along: Smaller budgets at which to look at the same runs: `results.along` has the results by budget, with the
             regret of what is recommended then and its proven gap. Each is played from the start.
-        progress: True for a progress bar on standard error, or a function of (runs done, runs), called some times with
-            one worker, about five times a second with more.
+        progress: True for a progress bar on standard error, or a function of (runs done, runs), called some times.
         first_run: Index of the first run, so that an experiment can be played in pieces.
 
     Returns:
@@ -302,7 +295,7 @@ def simulate(
         grid = np.array([learner.epsilon])
     first_run = whole("first_run", first_run, low=0)
     some = _some_runs(learner, instance, seed, budget, grid, first_run)
-    with Reporter(progress, runs) as report:
+    with reporting(progress, runs) as report:
         if workers > 1:
             _compile(learner, instance)
         records = play_all(some, runs, workers, report) if workers > 1 or progress else [some(0, runs)]

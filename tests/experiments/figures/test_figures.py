@@ -220,18 +220,6 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
     assert json.loads(again.stdout)["figures"][0]["claims"] == told["figures"][0]["claims"]
 
 
-def test_the_report_has_the_figures_of_earlier_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FIGURES["figure-1"], "SEEDS", (25,))
-    for name in ("figure-3", "figure-1"):
-        command = ["reproduce", name, "--out", str(tmp_path), "--runs", "2", "--workers", "1", "--quiet"]
-        assert CliRunner().invoke(app, command).exit_code == 0
-    result = CliRunner().invoke(app, ["reproduce", "figure-3", "--out", str(tmp_path), "--preset", "theory"])
-    assert "holds figures made with --preset experiment; choose another folder" in str(result.exception)
-    page = (tmp_path / "report.html").read_text()
-    assert '<h2 id="figure-1">' in page
-    assert '<h2 id="figure-3">' in page
-
-
 def test_the_report_needs_no_other_file_and_escapes() -> None:
     claims = [Claim("a < b", "1 & 2", True), Claim("c", "d", False), Claim("e", "f", None)]
     section = Section("figure-x", "Title", "Compare the bars.", b"\x89PNG", claims, {"runs": 3}, 1.5, "theory")

@@ -6,7 +6,7 @@ import io
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath._version import __version__
-from surepath.errors import SettingError
 from surepath.experiments.drawing import draw_panels, picture_bytes
 from surepath.experiments.figures import budget, cases, cover, hard, peers, ratios
 from surepath.experiments.figures.common import Claim, Options
@@ -43,7 +42,7 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class Section:
-    """One figure of the report; its claims and settings are stored beside the picture for later reports."""
+    """One figure of the report."""
 
     name: str
     title: str
@@ -53,31 +52,13 @@ class Section:
     settings: dict[str, Any]
     seconds: float
     preset: str
-    version: str = __version__
-
-    def save(self, folder: Path) -> None:
-        """Write the picture, and its claims and settings as JSON."""
-        stored = {key: value for key, value in asdict(self).items() if key != "png"}
-        stored["claims"] = [claim._asdict() for claim in self.claims]
-        write_bytes(folder / f"{self.name}.png", self.png)
-        write_text(folder / f"{self.name}.json", json.dumps(stored, indent=1))
-
-    @classmethod
-    def load(cls, folder: Path, name: str) -> Section | None:
-        """Read what `save` wrote; None where it is missing or damaged."""
-        try:
-            stored = json.loads((folder / f"{name}.json").read_text("utf-8"))
-            claims = [Claim(**claim) for claim in stored.pop("claims")]
-            return cls(**stored, claims=claims, png=(folder / f"{name}.png").read_bytes())
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return None
 
 
 def reproduce(names: list[str], options: Options, say: Callable[[str], None] = lambda text: None) -> list[Section]:
     """Write the named figures into `options.folder`: PNG, SVG, PDF, Parquet and JSON of each, and one HTML report.
 
-    The rows of each experiment are kept under the folder, so that a second call plays only the missing runs; the report
-    shows every figure that the folder has, those of earlier calls too. Returns the sections of the figures made now.
+    The rows of each experiment are kept under the folder, so that a second call plays only the missing runs. Returns
+    the sections of the report.
     """
     for module, extra in (("polars", "data"), ("matplotlib.figure", "plot")):
         need(module, extra)
@@ -86,24 +67,13 @@ def reproduce(names: list[str], options: Options, say: Callable[[str], None] = l
         one_of("figure", name, FIGURES)
     if options.runs is not None:
         whole("runs", options.runs, low=1)
-    for section in _stored(options.folder):
-        if section.preset != options.preset:
-            raise SettingError(
-                f"{options.folder} holds figures made with --preset {section.preset}; choose another folder for "
-                f"{options.preset}"
-            )
     make_folder(options.folder)
     sections = []
     for name in names:
         say(f"{name} ...")
         sections.append(_figure(name, options))
-        write_text(options.folder / REPORT, report(_stored(options.folder)))
+        write_text(options.folder / REPORT, report(sections))
     return sections
-
-
-def _stored(folder: Path) -> list[Section]:
-    """Load the sections of all figures that the folder has."""
-    return [section for name in FIGURES if (section := Section.load(folder, name)) is not None]
 
 
 def _figure(name: str, options: Options) -> Section:
@@ -112,17 +82,20 @@ def _figure(name: str, options: Options) -> Section:
     found = module.make(replace(options, folder=options.folder / EXPERIMENTS))
     of = f" ({options.preset} settings)" if name[-1].isdigit() else ""  # our own figures have their own
     figure = draw_panels(module.panels(found.frames), module.TITLE + of, across=3)
-    for form in ("svg", "pdf"):
-        write_bytes(options.folder / f"{name}.{form}", picture_bytes(figure, form))
+    pictures = {form: picture_bytes(figure, form) for form in ("png", "svg", "pdf")}
+    for form, content in pictures.items():
+        write_bytes(options.folder / f"{name}.{form}", content)
     for part, frame in found.frames.items():
         stream = io.BytesIO()
         frame.write_parquet(stream)
         write_bytes(options.folder / f"{name}-{part}.parquet", stream.getvalue())
     seconds = time.perf_counter() - started
-    png, about = picture_bytes(figure), (module.TITLE, module.READING)
-    made = Section(name, *about, png, found.claims, found.settings, seconds, options.preset)
-    made.save(options.folder)
-    return made
+    about = {"title": module.TITLE, "reading": module.READING, "preset": options.preset, "version": __version__}
+    stored = {**about, "claims": [claim._asdict() for claim in found.claims], "settings": found.settings}
+    write_text(options.folder / f"{name}.json", json.dumps(stored, indent=1))
+    return Section(
+        name, module.TITLE, module.READING, pictures["png"], found.claims, found.settings, seconds, options.preset
+    )
 
 
 def files_of(folder: Path) -> list[str]:
@@ -158,7 +131,7 @@ def _section(section: Section) -> str:
     return "\n".join(
         [
             picture(section.title, section.reading, section.png, section.name),
-            f"<p>Preset {escape(section.preset)}, surepath {escape(section.version)}; made in {section.seconds:.1f} s, "
+            f"<p>Preset {escape(section.preset)}, surepath {escape(__version__)}; made in {section.seconds:.1f} s, "
             "runs stored by earlier calls not counted.</p>",
             settings_part("Settings that made it", section.settings),
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._checks import FloatArray
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.sweeps import Layers
 from surepath.learners.per_arc import state as at
@@ -42,58 +42,10 @@ def is_idle(real: FloatArray) -> bool:
     return bool(real[at.USED] + real[at.GUARD] < real[at.RETURN_SLACK])
 
 
-@folded_kernel
-def measure(state: State) -> bool:
-    """Start over after a judgement, unless measuring does not pay: then judge 16 episodes in a row without it."""
-    pays = measuring_pays(state.tally, state.tally[at.EPISODES], 2, 16)
-    if pays:
-        start_over(state.arc, state.stage, state.real)
-    return pays
-
-
-@folded_kernel
-def measuring_pays(tally: IntArray, t: int, least: int, rest: int) -> bool:
-    """Return whether to measure in episode t: not for `rest` episodes where it has lasted fewer than `least`."""
-    if t < tally[at.EAGER]:
-        return False
-    lasted = t - tally[at.MEASURED]
-    pays = lasted >= least
-    if pays:
-        tally[at.MEASURED] = t
-    else:
-        tally[at.EAGER] = t + rest
-    return bool(pays)
-
-
 @inner_kernel
-def measure_or_pause(state: State, t: int, every: int) -> bool:
-    """Measure the floor in a sprint, or take no notes for a while; return which.
-
-    The seldomer the stop is tested, the longer a measurement must last to cost less than testing it.
-    """
-    least = 4 * min(every, 1000) ** 2
-    pays = measuring_pays(state.tally, t, least, 8 * least)
-    if pays:
-        start_over(state.arc, state.stage, state.real)
-        state.real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
-    else:
-        note_nothing(state)
-    return pays
-
-
-@folded_kernel
-def note_nothing(state: State) -> None:
-    """Forget what is left of any slack, and take no notes until `start_over`: no move is more than its stage allows."""
-    for h in range(state.stage.shape[1]):
-        state.stage[at.FALLEN, h] = np.inf
-        state.stage[at.RISEN, h] = np.inf
-    state.real[at.RETURN_SLACK] = -1.0
-    state.real[at.FLOOR_SEEN] = np.inf
-
-
-@inner_kernel
-def start_over(arc: FloatArray, stage: FloatArray, real: FloatArray) -> None:
+def start_over(state: State) -> None:
     """Measure from the bounds as they are now; what the return rule has left of its slack is carried over."""
+    arc, stage, real = state.arc, state.stage, state.real
     real[at.RETURN_SLACK] -= real[at.USED]
     real[at.FLOOR_SEEN] += real[at.LIFTED]
     real[at.USED] = 0.0
@@ -290,8 +242,8 @@ def eliminate_by_return(graph: Layers, rules: Rules, state: State) -> int:
     slack = least - floor
     if least < floor or least == -np.inf:
         removed, slack = judge(graph, rules, state)
-    measured = measure(state)
-    state.real[at.RETURN_SLACK] = slack if measured and removed == 0 else -1.0
+    start_over(state)
+    state.real[at.RETURN_SLACK] = slack if removed == 0 else -1.0
     return removed
 
 

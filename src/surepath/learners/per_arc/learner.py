@@ -22,7 +22,7 @@ from surepath.learners.per_arc import state as at
 from surepath.learners.per_arc.rules import STATIC_MAX_COVERAGE, renew_cover
 from surepath.learners.per_arc.run import NEEDS_COVER, NOT_A_PATH, own_run, play
 from surepath.learners.per_arc.state import Rules, State, copies, new_state, restore
-from surepath.learners.runs import BUDGET, GAP, GO_ON, RunRecord, joined, raise_if_cancelled, reordered
+from surepath.learners.runs import GAP, GO_ON, RunRecord, raise_if_cancelled, reordered
 from surepath.learners.widths import LARGEST_TABLE, new_table, table_of
 from surepath.model.mdp import MDP
 
@@ -173,14 +173,18 @@ class RuleLearner(Learner):
         return state
 
     def _run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilons: FloatArray) -> RunRecord:
-        return self._run_many(reality, [rng], budget, epsilons)
+        return (
+            super()._run(reality, rng, budget, epsilons)
+            if self._own
+            else self._run_many(reality, [rng], budget, epsilons)
+        )
 
     def _run_many(
         self, reality: Reality, streams: Iterable[np.random.Generator], budget: int, epsilons: FloatArray
     ) -> RunRecord:
         """Play the runs one after the other with the same arrays, which `set_up` clears."""
         if self._own:
-            return joined([self._own_run(reality, rng, budget, float(e)) for rng in streams for e in epsilons])
+            return super()._run_many(reality, streams, budget, epsilons)
         generators, size = list(streams), len(epsilons)
         order = np.argsort(-epsilons, kind="stable")
         falling = np.ascontiguousarray(epsilons[order])
@@ -206,33 +210,23 @@ class RuleLearner(Learner):
         back = (size * np.arange(len(generators))[:, None] + np.argsort(order)).reshape(-1)
         return reordered(record, back)
 
-    def _own_run(self, reality: Reality, rng: np.random.Generator, budget: int, epsilon: float) -> RunRecord:
-        """Play a run with functions of the user's own; every epsilon has one by itself, from the same numbers."""
+    def _play(self, reality: Reality, rng: np.random.Generator, budget: int) -> None:
+        """Play a run with functions of the user's own."""
         rules = (self.sampling_rule, self.elimination_rule, self.stopping_rule)
         run = own_run(*(None if rule is None else rule.compiled for rule in rules))
-        start, one = rng.bit_generator.state, self.fresh(epsilon)
-        assert isinstance(one, RuleLearner)
-        one._begin(rng)
-        state, n = one._state, self.mdp.n_arcs
-        shown = view_of(one)
+        state, n, reason = self._state, self.mdp.n_arcs, GO_ON
         rows = {"visits": state.number[at.VISITS], "active": state.flag[at.ACTIVE], "passable": state.flag[at.PASSABLE]}
-        view, marks = shown._replace(**rows), np.zeros(n, dtype=np.bool_)
-        reason, limit = GO_ON, 0
-        while reason == GO_ON and limit < budget:
+        view, marks = view_of(self)._replace(**rows), np.zeros(n, dtype=np.bool_)
+        while reason == GO_ON and self.episodes < budget:
             raise_if_cancelled()
-            limit = min(budget, limit + min(max(_LEAST, _CHUNK // n), max(1000, limit)))
-            state = state._replace(table=one._table_for(limit))
-            args = (self.layers, one.rules, state, reality, rng, limit, one._epsilons, one._no_record)
+            limit = min(budget, self.episodes + min(max(_LEAST, _CHUNK // n), max(1000, self.episodes)))
+            self._state = state._replace(table=self._table_for(limit))
+            args = (self.layers, self.rules, self._state, reality, rng, limit, self._epsilons, self._no_record)
             reason = int(run(*args, view, marks))
+            self.episodes = int(state.tally[at.EPISODES])
         if reason == NOT_A_PATH:
             self.mdp.check_path(state.path[at.PATH])
-        one._state, one.episodes = state, int(state.tally[at.EPISODES])
-        record = RunRecord.empty(1, self.mdp.horizon)
-        record.tau[0], record.reason[0] = one.episodes, BUDGET if reason == GO_ON else reason
-        record.path[0], record.gap[0] = one._recommend(), one._gap()
-        record.eliminated[0] = n - int(state.tally[at.N_ACTIVE])
-        rng.bit_generator.state = start
-        return record
+        self._stop(reason)
 
     def _widths(self) -> dict[str, Any]:
         """Return the numbers that make the widths; each arc has delta / N."""

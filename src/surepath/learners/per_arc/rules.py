@@ -169,7 +169,7 @@ def optimal_gap(graph: Layers, state: State, epsilon: float) -> float:
     if best - real[at.FLOOR_SEEN] - real[at.LIFTED] > epsilon + real[at.GUARD]:
         return np.inf
     floor_values(graph, state)
-    start_over(state.arc, state.stage, real)
+    start_over(state)
     real[at.FLOOR_SEEN] = state.node[at.FLOOR, 0]
     return float(best - state.node[at.FLOOR, 0])
 

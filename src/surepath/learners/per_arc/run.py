@@ -36,10 +36,9 @@ from surepath.learners.per_arc.elimination import (
     is_due,
     is_idle,
     mark,
-    measure_or_pause,
     note,
-    note_nothing,
     refresh_passable,
+    start_over,
     survey,
 )
 from surepath.learners.per_arc.rules import (
@@ -126,8 +125,6 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
     tally[at.CHECKED] = 0
     tally[at.COVER_LEFT] = 0
     tally[at.SETTLED] = 0
-    tally[at.MEASURED] = 0
-    tally[at.EAGER] = 0
     state.real[at.USED] = 0.0
     state.real[at.LIFTED] = 0.0
     state.real[at.GUARD] = 0.0
@@ -245,8 +242,7 @@ def draw_more(state: State, rng: np.random.Generator) -> None:
 # is left out.
 #
 # The bookkeeping of slack is done here in coarse steps. A bound that moves further than its stage allows is given some
-# allowance ahead, a small share of what is left to spend, so that the next moves need no note. Where it does not pay,
-# at the beginning of a run, no notes are taken.
+# allowance ahead, a small share of what is left to spend, so that the next moves need no note.
 
 
 @folded_kernel
@@ -311,9 +307,7 @@ def sprint(
     drawn, size, t = len(ahead) - state.tally[at.LEFT_AHEAD], len(ahead), state.tally[at.EPISODES]
     until, every = until_due(rules, t), 1 if rules.schedule == EVERY_EPISODE else rules.every
     judging, begun, moved = False, False, True
-    measured, allowance, rest = True, 0.0, state.tally[at.EAGER]
-    if rules.by_return == 0 and (wide or t < rest):
-        note_nothing(state)
+    measured, allowance = True, 0.0
     while True:
         if moved:
             bar, spare, spent = limits(rules, state, value[0], epsilon)
@@ -325,9 +319,10 @@ def sprint(
             if judging and not wide:
                 backward_masked(graph, arc[at.LOWER], floor)
                 judging = is_within(rules, value[0] - floor[0], epsilon)
-                if not judging and t >= rest:
-                    measured = measure_or_pause(state, t, every)
-                    moved, rest = True, state.tally[at.EAGER]
+                if not judging:
+                    start_over(state)
+                    state.real[at.FLOOR_SEEN] = floor[0]
+                    measured = moved = True
             judging |= spent and until == 0
             until = every if until == 0 else until
         begun = True

@@ -48,8 +48,7 @@ BEST, FROM_START, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
 # Rows of State.path, int [2, H], and of State.stage, float [4, H].
 PATH, ADVICE = range(2)
 GAIN, FALLEN, RISEN, REFERENCE = range(4)
-# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged; infinite while no notes are
-# taken.
+# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged.
 # REFERENCE: what bounds of the stage are relative to; infinite while there is nothing to refer to.
 
 # Places in State.tally, int.
@@ -68,12 +67,10 @@ CHECKED = 11  # 1 when the stopping rule is due after this episode
 COVER_LEFT = 12  # paths of this period's cover still to play
 COVER_STALE = 13  # 1 when the period's cover is still to be found
 SETTLED = 14  # how many epsilons are settled
-MEASURED = 15  # episode after which slack was last measured
-EAGER = 16  # until this episode arcs are judged every time, without measuring
-LEFT_AHEAD = 17  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
-FRESH_CLEAR = 18  # 1 when HIGHEST and the place CLEAR belong to the current statistics and active sets
-RUN_NUMBER = 19  # which run of the record is played, from 0
-N_TALLY = 20
+LEFT_AHEAD = 15  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
+FRESH_CLEAR = 16  # 1 when HIGHEST and the place CLEAR belong to the current statistics and active sets
+RUN_NUMBER = 17  # which run of the record is played, from 0
+N_TALLY = 18
 
 # Places in State.real, float.
 USED = 0  # how far bounds can have closed in since arcs were judged
