@@ -15,10 +15,8 @@ def stages(mdp: MDP) -> list[list[int]]:
     return [list(range(int(mdp.stage_arc[h]), int(mdp.stage_arc[h + 1]))) for h in range(mdp.horizon)]
 
 
-def theorem_1(
-    mdp: MDP, means: np.ndarray, sigma: np.ndarray, epsilon: float, delta: float, sharp: bool = False, third: float = 3
-) -> list[float]:
-    """Local lower bounds of Theorem 1, or of its three lemmas (of the lemma for trees, third = 2.4)."""
+def theorem_1(mdp: MDP, means: np.ndarray, sigma: np.ndarray, epsilon: float, delta: float) -> list[float]:
+    """Local lower bounds of Theorem 1."""
     gap = return_gaps(mdp, means)
     local = [0.0] * mdp.n_arcs
     for arcs in stages(mdp):
@@ -26,13 +24,7 @@ def theorem_1(
         positive = [gap[e] for e in arcs if gap[e] > 0]
         least = (min(positive) if positive else inf) if len(near) == 1 else 0.0
         for e in arcs:
-            four, three = max(0.0, log(1 / (4 * delta))), max(0.0, log(1 / (third * delta)))
-            if sharp and e not in near:
-                top, bottom = 2 * sigma[e] ** 2 * three, gap[e] + epsilon
-            elif sharp and len(near) == 1:
-                top, bottom = 2 * sigma[e] ** 2 * three, least + epsilon
-            else:
-                top, bottom = sigma[e] ** 2 * four / 4, max(gap[e], least, epsilon)
+            top, bottom = sigma[e] ** 2 * max(0.0, log(1 / (4 * delta))) / 4, max(gap[e], least, epsilon)
             local[e] = 0.0 if top == 0 else (inf if bottom == 0 else top / bottom**2)
     return local
 

@@ -138,13 +138,11 @@ class OwnRule:
         role: "sampling", "elimination" or "stopping".
         function: As it was given.
         compiled: The same, compiled; None where Numba cannot compile it.
-        reference: "module:function" where the function can be imported by that name, else the function.
     """
 
     def __init__(self, role: str, function: Callable[..., Any]) -> None:
         self.role, self.function = role, function
         self.compiled, why = compiled(function, OUT[role])
-        self.reference: Any = reference_of(function) or function
         self.label: str = getattr(function, "__name__", "rule")
         if self.compiled is None:
             warnings.warn(

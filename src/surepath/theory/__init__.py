@@ -8,7 +8,6 @@ from __future__ import annotations
 from surepath.theory.bounds import LowerBound as LowerBound
 from surepath.theory.bounds import UpperBound as UpperBound
 from surepath.theory.bounds import design_episodes as design_episodes
-from surepath.theory.bounds import divergence_lower_bound as divergence_lower_bound
 from surepath.theory.bounds import lower_bound as lower_bound
 from surepath.theory.bounds import most_trials as most_trials
 from surepath.theory.bounds import tree_lower_bound as tree_lower_bound

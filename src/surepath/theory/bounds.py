@@ -1,28 +1,27 @@
-"""Bounds of the paper as numbers: lower, upper, by divergence, and of the worst case."""
+"""Bounds of the paper as numbers: lower, upper, and of the worst case."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf, log, log2
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import erfcx, ndtr, rel_entr, roots_jacobi
+from scipy.special import erfcx, ndtr
 
 from surepath._checks import FloatArray, IntArray, check_delta, check_epsilon, check_sigma, one_of, one_sigma, whole
-from surepath.errors import ProblemError, SettingError
+from surepath.errors import SettingError
 from surepath.kernels.flow import schedule
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, even_flow
-from surepath.model.worlds import BERNOULLI, BETA, CALLABLE, GAUSSIAN, TABLE, UNIFORM, ArcLaws, Instance
+from surepath.model.worlds import Instance
 from surepath.theory.flows import Flow, minimum_flow
-from surepath.theory.gaps import Case, checked_case, confidence, divide, log_confidence, require_tree
+from surepath.theory.gaps import Case, checked_case, divide, log_confidence, require_tree
 
 # Lower bounds ---------------------------------------------------------------------------------------------------------
-# Lower bounds: how many episodes any (epsilon, delta)-PAC algorithm needs, on this instance or on the hardest one.
+# How many episodes any (epsilon, delta)-PAC algorithm needs, on this instance or on the hardest one.
 #
 # They hold for Gaussian rewards with the given sigma. Where the arcs' sigmas differ each formula says which it takes.
 
@@ -69,12 +68,8 @@ def lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma: Arra
         0.8047
     """
     at = checked_case(instance, epsilon, delta, sigma)
-    return demanded(at.mdp, local_bounds(at))
-
-
-def demanded(mdp: MDP, local: FloatArray) -> LowerBound:
-    """Return what visits of the arcs add up to: the minimum flow over them, with its cut."""
-    best = _minimum_flow(mdp, local)
+    local = local_bounds(at)
+    best = _minimum_flow(at.mdp, local)
     return LowerBound(local, float(best.value), best.flow, best.cut)
 
 
@@ -122,7 +117,7 @@ def tree_lower_bound(instance: Instance, epsilon: float, delta: float, *, sigma:
 
 
 # Upper bounds ---------------------------------------------------------------------------------------------------------
-# Upper bounds: with probability 1 - delta, EPRL stops before this many episodes. And the measure they improve on.
+# With probability 1 - delta, EPRL stops before this many episodes. And the measure they improve on.
 #
 # A formula with a single sigma takes the largest of the arcs'. The paper simplifies k <= B log k + C; its
 # simplification needs large sigma H / gap, and outside that range a logarithm of it would turn negative: it is then
@@ -267,175 +262,6 @@ def _logarithm(at: Case, constant: float) -> float:
     n = at.mdp.n_arcs
     inside = constant * n * at.largest_sigma * at.mdp.horizon * log(4 * n / at.delta) / at.epsilon
     return 8 * log(max(inside, 1.0))
-
-
-# Divergences ----------------------------------------------------------------------------------------------------------
-# How hard it is to mistake an arc's law for one with another mean: the divergence to the nearest such law.
-#
-# For a class of laws, K(law, x) = inf of KL(law, other) over the others of the class whose mean is x or beyond.
-#
-# Gaussian   laws with the same sigma: (x - mean)^2 / (2 sigma^2).
-# Bernoulli  laws on {0, 1}: kl(mean, x).
-# bounded    all laws on [low, high]: for x above the mean, max over 0 <= l <= 1 / (high - x) of E log(1 - l (X - x))
-#            (Honda and Takemura 2010), attained by giving every value X the weight 1 / (1 - l (X - x)) and what is then
-#            missing to `high`; for x below the mean the same with signs turned. Concave in l: found by bisection.
-#
-# A continuous law enters by a Gauss quadrature with QUADRATURE points. Where no law of the class has such a mean, K is
-# infinite.
-
-QUADRATURE = 128
-_HALVINGS = 80
-
-
-def kl(p: float, q: float) -> float:
-    """Compute the relative entropy of two Bernoulli laws.
-
-    Example:
-        >>> round(kl(0.5, 0.9), 4)
-        0.5108
-    """
-    return float(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
-
-
-def nearest(instance: Instance, arc: int, shift: float, sigma: float) -> float:
-    """Compute K of an arc's law and its mean moved by `shift`, in the user's direction; sigma is for Gaussian arcs.
-
-    Raises:
-        ProblemError: The arc's law is a function of the user, of which only the mean is known.
-    """
-    law, kind = instance.law, int(instance.law.kind[arc])
-    if shift == 0:
-        return 0.0
-    if kind == CALLABLE:
-        raise ProblemError(
-            f"the divergence needs the law of every arc, and {instance.mdp.describe_arc(arc)} has one of your own; "
-            f"use lower_bound, which supposes Gaussian noise"
-        )
-    mean = float(law.mean[arc])
-    if kind == GAUSSIAN:
-        return float("inf") if sigma == 0 else shift**2 / (2 * sigma**2)
-    if kind == BERNOULLI:
-        return kl(mean, mean + shift) if 0 <= mean + shift <= 1 else float("inf")
-    values, weights = atoms(law, arc)
-    if shift < 0:
-        return bounded(-values, weights, -mean - shift, -float(law.low[arc]))
-    return bounded(values, weights, mean + shift, float(law.high[arc]))
-
-
-def bounded(values: FloatArray, weights: FloatArray, goal: float, high: float) -> float:
-    """Compute K of a law with finitely many values and a goal above its mean, among all laws up to `high`.
-
-    Example:
-        >>> round(bounded(np.array([0.0, 1.0]), np.array([0.5, 0.5]), 0.9, 1.0), 4)
-        0.5108
-    """
-    if goal >= high:
-        return float("inf")
-    away = values - goal
-    low, up = 0.0, 1 / (high - goal)
-    for _ in range(_HALVINGS):  # the slope of E log(1 - l away) falls in l
-        middle = (low + up) / 2
-        inner = 1 - middle * away
-        if (inner > 0).all() and float((weights * -away / inner).sum()) > 0:
-            low = middle
-        else:
-            up = middle
-    return max(0.0, float((weights * np.log(1 - low * away)).sum()))
-
-
-def atoms(law: ArcLaws, arc: int) -> tuple[FloatArray, FloatArray]:
-    """Return values and weights of a bounded law: its own, or those of a Gauss quadrature."""
-    kind, low, high = int(law.kind[arc]), float(law.low[arc]), float(law.high[arc])
-    a, b = float(law.a[arc]), float(law.b[arc])
-    if kind == TABLE:
-        values = law.table[law.table_first[arc] : law.table_first[arc + 1]]
-        return values, np.full(len(values), 1 / len(values))
-    if kind == UNIFORM and a < b:
-        points, weights = np.polynomial.legendre.leggauss(QUADRATURE)
-        return (a + b) / 2 + points * (b - a) / 2, weights / 2
-    if kind == BETA and a > 0 and b > 0 and low < high:
-        points, weights = roots_jacobi(QUADRATURE, b - 1, a - 1)
-        return low + (points + 1) / 2 * (high - low), weights / weights.sum()
-    return np.array([float(law.mean[arc])]), np.ones(1)
-
-
-# Divergence bound -----------------------------------------------------------------------------------------------------
-# Theorem 1 for laws that are not Gaussian: gaps written as divergences.
-#
-# Lemma CD_mdps of the paper: for two worlds that differ in the law of one arc e, and any event A known at the stop,
-#
-#     E[visits of e] KL(law of e, its other law) >= kl(P(A), P'(A)).
-#
-# Let A be "the answer goes through e". Every path passes exactly one arc of a stage; let avoid_e be the least gap
-# among the other arcs of e's stage. Raised by more than
-#
-#     up_e = max(0, epsilon + gap_e - avoid_e),     lowered by more than     down_e = max(0, epsilon + avoid_e - gap_e),
-#
-# all epsilon-optimal paths go through e, or none does. These are the least changes of one arc that do so. Hence
-#
-#     off Z^epsilon (A has probability at most delta):       E[visits] >= kl(delta, 1 - delta) / K(law, mean + up_e);
-#     the only arc of Z^epsilon in its stage (at least 1 - delta):     >= kl(delta, 1 - delta) / K(law, mean - down_e);
-#   one of several (unknown: take the worse):      >= kl(1/2, delta) / max(K(law, mean + up_e), K(law, mean - down_e)).
-#
-# K is the divergence to the nearest law of the class on which the algorithm must be right (`bounds.py`); where
-# the class has no law with such a mean it is infinite and the arc demands nothing. The paper's lemmas have 2 epsilon
-# - gap in the place of down_e, and log(1/(3 delta)), log(1/(4 delta)) / 2 below the two relative entropies, so on
-# Gaussian rewards this bound is never below theirs.
-
-
-def divergence_lower_bound(
-    instance: Instance, epsilon: float, delta: float, *, sigma: ArrayLike | None = None
-) -> LowerBound:
-    """Compute the bound of Theorem 1 with the divergences of the arcs' own laws: Gaussian, Bernoulli, or bounded.
-
-    It holds for algorithms that are (epsilon, delta)-PAC whatever the laws of the class: Gaussian with these sigmas,
-    Bernoulli, or anything on the declared ranges.
-
-    Args:
-        instance: The problem with its true laws.
-        epsilon: How far from the best an answer may be.
-        delta: Allowed probability of a wrong answer.
-        sigma: Replaces the instance's own factors on Gaussian arcs.
-
-    Example:
-        >>> from surepath import MDP, Bernoulli
-        >>> two = Instance(MDP.from_arrays([[[0, 0]]]), Bernoulli([0.2, 0.8]))
-        >>> round(divergence_lower_bound(two, 0.1, 0.05).value, 2)
-        3.89
-    """
-    at = checked_case(instance, epsilon, delta, sigma)
-    return demanded(at.mdp, divergence_visits(at))
-
-
-def shifts(at: Case) -> tuple[FloatArray, FloatArray]:
-    """Compute `up` and `down` of every arc, float [N] each: infinite for the only arc of a stage."""
-    gap, stage_arc = at.gaps.deterministic_return, at.mdp.stage_arc
-    avoid = np.full(at.mdp.n_arcs, np.inf)
-    for start, stop in pairwise(stage_arc.tolist()):
-        if stop - start > 1:
-            least, second = np.partition(gap[start:stop], 1)[:2]
-            avoid[start:stop] = least
-            avoid[start + int(np.argmin(gap[start:stop]))] = second
-    up = np.maximum(0.0, at.epsilon + gap - avoid)
-    return np.where(np.isinf(avoid), np.inf, up), np.maximum(0.0, at.epsilon + avoid - gap)
-
-
-def divergence_visits(at: Case) -> FloatArray:
-    """Compute the visits each arc needs, float [N]."""
-    # To be sure of an answer in one world and against it in another; and where its answer in one is anybody's guess.
-    sure, guess = confidence(at.delta), kl(0.5, min(at.delta, 0.5))
-    near = at.gaps.near_optimal(at.epsilon)
-    stage = np.repeat(np.arange(at.mdp.horizon), np.diff(at.mdp.stage_arc))
-    alone = near & (np.bincount(stage[near], minlength=at.mdp.horizon)[stage] == 1)
-    up, down = shifts(at)
-    local = np.zeros(at.mdp.n_arcs)
-    for e in np.flatnonzero(~at.mdp.is_known & np.isfinite(down)).tolist():
-        sign, sigma = at.mdp.sign, float(at.sigma[e])
-        raised = 0.0 if alone[e] else nearest(at.instance, e, sign * float(up[e]), sigma)
-        lowered = nearest(at.instance, e, -sign * float(down[e]), sigma) if near[e] else 0.0
-        needed, far = (guess if near[e] and not alone[e] else sure), max(raised, lowered)
-        local[e] = 0.0 if needed == 0 else needed / far if far > 0 else np.inf
-    return local
 
 
 # Worst case -----------------------------------------------------------------------------------------------------------

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath.errors import SettingError
-from surepath.model.worlds import CALLABLE, GAUSSIAN, Instance
+from surepath.model.worlds import GAUSSIAN, Instance
 from surepath.theory.bounds import (
     SAMPLINGS,
     LowerBound,
-    divergence_lower_bound,
     lower_bound,
     tree_lower_bound,
     tree_upper_bound,
@@ -24,7 +23,7 @@ from surepath.theory.bounds import (
 from surepath.theory.characteristic_time import CharacteristicTime, characteristic_time
 from surepath.theory.gaps import Case, checked_case, confidence, is_tree
 
-TIMED_ARCS = 5_000  # up to this many arcs T* and divergences are computed unasked
+TIMED_ARCS = 5_000  # up to this many arcs T* is computed unasked
 TIME = "T* kl(delta, 1 - delta)"
 UNASKED = f"not computed above {TIMED_ARCS:,} options unless asked for"
 GAUSSIAN_ONLY = ("Theorem 1", "tree theorem", TIME)  # lower bounds whose proofs suppose Gaussian noise
@@ -76,7 +75,6 @@ def summarize(
     limit = characteristic_time(instance, sigma=at.sigma) if timed else None
     rows = [
         Row("Theorem 1", "lower", basic.value, "no (epsilon, delta)-PAC learner needs fewer trials on average"),
-        _by_divergence(at, time),
         _limit(at, limit),
         _tree_lower(at),
         _worst_lower(at),
@@ -93,17 +91,6 @@ def _supposed(row: Row) -> Row:
     if row.value is None or row.name not in GAUSSIAN_ONLY:
         return row
     return replace(row, reading=f"if the noise were Gaussian with this sigma: {row.reading}")
-
-
-def _by_divergence(at: Case, time: bool | None) -> Row:
-    """Compute the bound of Theorem 1 with the laws as they are: the one that holds where they are not Gaussian."""
-    name = "Theorem 1, by divergence"
-    if (at.instance.law.kind[~at.mdp.is_known] == CALLABLE).any():
-        return Row(name, "lower", None, "needs the law of every option, and here one is a function of your own")
-    if at.mdp.n_arcs > TIMED_ARCS and not time:
-        return Row(name, "lower", None, UNASKED)
-    value = divergence_lower_bound(at.instance, at.epsilon, at.delta, sigma=at.sigma).value
-    return Row(name, "lower", value, "the same with the options' own laws: Gaussian, 0 or 1, or anything in the range")
 
 
 def _limit(at: Case, limit: CharacteristicTime | None) -> Row:

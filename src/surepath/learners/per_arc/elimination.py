@@ -63,7 +63,6 @@ def start_over(state: State) -> None:
 
 
 # Remove ---------------------------------------------------------------------------------------------------------------
-# Take one arc out of the active sets, and update what follows from it.
 
 
 @inner_kernel
@@ -248,7 +247,6 @@ def eliminate_by_return(graph: Layers, rules: Rules, state: State) -> int:
 
 
 # Elimination ----------------------------------------------------------------------------------------------------------
-# Elimination rules and their schedules: which arcs can no longer be on a best path, and when they are judged.
 
 ELIMINATION = ("return", "value", "both", "none")
 SCHEDULES = ("every-episode", "every-sa", "end-of-period")

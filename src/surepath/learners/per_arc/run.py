@@ -59,7 +59,6 @@ from surepath.learners.runs import ADVISE, ASK, BUDGET, DROP, GAP, GO_ON, RUN, S
 from surepath.model.worlds import GAUSSIAN
 
 # Prepare state --------------------------------------------------------------------------------------------------------
-# Prepare a state before the first episode.
 
 
 @inner_kernel
@@ -138,7 +137,6 @@ def set_up(graph: Layers, rules: Rules, state: State) -> None:
 
 
 # Episode --------------------------------------------------------------------------------------------------------------
-# One episode of a learner made of rules: take the rewards in, update the bounds, begin periods.
 
 
 @folded_kernel
@@ -390,7 +388,6 @@ def sprint(
 
 
 # Run ------------------------------------------------------------------------------------------------------------------
-# A whole run compiled (choose, draw, absorb, test, until every epsilon is settled), and its single steps.
 
 # What `play` answers when static max-coverage must find a cover first: whoever called renews it and calls again.
 NEEDS_COVER = -2.0
