@@ -236,7 +236,7 @@ def reproduce(
     """Play the paper's experiments again: PNG, SVG, PDF, Parquet, an HTML report. Call again to go on after a stop."""
     from surepath._checks import one_of
     from surepath.experiments.figures.common import Options
-    from surepath.experiments.figures.reproduce import FIGURES, REPORT, files_of
+    from surepath.experiments.figures.reproduce import FIGURES, REPORT
     from surepath.experiments.figures.reproduce import reproduce as make
 
     names = list(FIGURES) if one_of("figure", figure, (*FIGURES, ALL)) == ALL else [figure]
@@ -249,15 +249,16 @@ def reproduce(
             {
                 "figure": section.name,
                 "seconds": section.seconds,
-                "claims": [claim._asdict() for claim in section.claims],
+                "claims": [claim._asdict() for claim in section.found.claims],
             }
             for section in sections
         ]
-        print_json({"preset": preset, "out": str(out), "figures": figures, "files": files_of(out)})
+        files = sorted(path.name for path in out.iterdir() if path.is_file())
+        print_json({"preset": preset, "out": str(out), "figures": figures, "files": files})
         return
     for section in sections:
         say(f"{section.name} ({section.seconds:.1f} s)")
-        for claim in section.claims:
+        for claim in section.found.claims:
             word = {True: "holds", False: "DOES NOT HOLD", None: "not settled"}[claim.holds]
             say(f"  {claim.paper}\n    {claim.measured}: {word}")
     say(f"report: {shown(out / REPORT)}")

@@ -19,6 +19,7 @@ from surepath.experiments.figures import budget, cover, hard, ratios
 from surepath.experiments.figures.common import (
     LABELS,
     Claim,
+    Found,
     Options,
     cheaper_everywhere,
     compared,
@@ -222,8 +223,8 @@ def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeyp
 
 def test_the_report_needs_no_other_file_and_escapes() -> None:
     claims = [Claim("a < b", "1 & 2", True), Claim("c", "d", False), Claim("e", "f", None)]
-    section = Section("figure-x", "Title", "Compare the bars.", b"\x89PNG", claims, {"runs": 3}, 1.5, "theory")
-    page = report([section])
+    section = Section("figure-x", "Title", "Compare the bars.", b"\x89PNG", Found({}, claims, {"runs": 3}), 1.5)
+    page = report([section], "theory")
     assert "How to read this.</b> Compare the bars." in page
     assert '<td>a &lt; b</td><td>1 &amp; 2</td><td class="yes">yes</td>' in page
     assert '<td class="no">no</td>' in page

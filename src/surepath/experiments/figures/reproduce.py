@@ -6,17 +6,16 @@ import io
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from surepath._checks import one_of, whole
 from surepath._optional import need
 from surepath._version import __version__
 from surepath.experiments.drawing import draw_panels, picture_bytes
 from surepath.experiments.figures import budget, cases, cover, hard, peers, ratios
-from surepath.experiments.figures.common import Claim, Options
+from surepath.experiments.figures.common import Claim, Found, Options
 from surepath.experiments.report import page, picture
 from surepath.experiments.report import settings as settings_part
 from surepath.learners.per_arc.eprl import PRESETS
@@ -40,18 +39,15 @@ _ABOUT = {
 }
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """One figure of the report."""
 
     name: str
     title: str
     reading: str
     png: bytes
-    claims: list[Claim]
-    settings: dict[str, Any]
+    found: Found
     seconds: float
-    preset: str
 
 
 def reproduce(names: list[str], options: Options, say: Callable[[str], None] = lambda text: None) -> list[Section]:
@@ -72,7 +68,7 @@ def reproduce(names: list[str], options: Options, say: Callable[[str], None] = l
     for name in names:
         say(f"{name} ...")
         sections.append(_figure(name, options))
-        write_text(options.folder / REPORT, report(sections))
+        write_text(options.folder / REPORT, report(sections, options.preset))
     return sections
 
 
@@ -93,23 +89,15 @@ def _figure(name: str, options: Options) -> Section:
     about = {"title": module.TITLE, "reading": module.READING, "preset": options.preset, "version": __version__}
     stored = {**about, "claims": [claim._asdict() for claim in found.claims], "settings": found.settings}
     write_text(options.folder / f"{name}.json", json.dumps(stored, indent=1))
-    return Section(
-        name, module.TITLE, module.READING, pictures["png"], found.claims, found.settings, seconds, options.preset
-    )
+    return Section(name, module.TITLE, module.READING, pictures["png"], found, seconds)
 
 
-def files_of(folder: Path) -> list[str]:
-    """List the names of the files in the folder of a reproduction, without its experiments."""
-    return sorted(path.name for path in folder.iterdir() if path.is_file())
-
-
-def report(sections: list[Section]) -> str:
+def report(sections: list[Section], preset: str) -> str:
     """Render the page as text; it needs no other file and no network."""
-    presets = [f"<b>{name}</b>: {about}" for name, about in _ABOUT.items() if any(s.preset == name for s in sections)]
-    rows = [_row(section, claim) for section in sections for claim in section.claims]
+    rows = [_row(section, claim) for section in sections for claim in section.found.claims]
     parts = [
         "<h1>The paper's experiments, played again</h1>",
-        f"<p>surepath {escape(__version__)}. Preset {'; preset '.join(presets)}.</p>",
+        f"<p>surepath {escape(__version__)}. Preset <b>{preset}</b>: {_ABOUT[preset]}.</p>",
         "<h2>Claims</h2><table><thead><tr><th>figure</th><th>claim of the paper</th><th>what we measured</th>"
         "<th>holds?</th></tr></thead><tbody>",
         *rows,
@@ -120,19 +108,17 @@ def report(sections: list[Section]) -> str:
 
 
 def _row(section: Section, claim: Claim) -> str:
-    word = {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td>not settled</td>"}[
-        claim.holds
-    ]
+    words = {True: '<td class="yes">yes</td>', False: '<td class="no">no</td>', None: "<td>not settled</td>"}
     where = f'<a href="#{escape(section.name)}">{escape(section.title)}</a>'
-    return f"<tr><td>{where}</td><td>{escape(claim.paper)}</td><td>{escape(claim.measured)}</td>{word}</tr>"
+    return (
+        f"<tr><td>{where}</td><td>{escape(claim.paper)}</td><td>{escape(claim.measured)}</td>{words[claim.holds]}</tr>"
+    )
 
 
 def _section(section: Section) -> str:
-    return "\n".join(
-        [
-            picture(section.title, section.reading, section.png, section.name),
-            f"<p>Preset {escape(section.preset)}, surepath {escape(__version__)}; made in {section.seconds:.1f} s, "
-            "runs stored by earlier calls not counted.</p>",
-            settings_part("Settings that made it", section.settings),
-        ]
-    )
+    parts = [
+        picture(section.title, section.reading, section.png, section.name),
+        f"<p>Made in {section.seconds:.1f} s, runs stored by earlier calls not counted.</p>",
+        settings_part("Settings that made it", section.found.settings),
+    ]
+    return "\n".join(parts)
