@@ -41,13 +41,14 @@ from surepath.model.worlds import CALLABLE, Instance
 Part = TypeVar("Part")
 Record = TypeVar("Record")
 
+TICK = 0.2  # seconds between two reports while no part finishes
 PARTS = 8  # that each worker's runs are divided into, so that none waits long for another
 
 
 def in_threads(
-    play: Callable[[Part], Record], parts: Iterable[Part], workers: int
+    play: Callable[[Part], Record], parts: Iterable[Part], workers: int, tick: Callable[[], None] = lambda: None
 ) -> Generator[tuple[Part, Record], None, None]:
-    """Yield each part with its record as they finish; the kernels release the interpreter lock.
+    """Yield each part with its record as they finish, and tick; the kernels release the interpreter lock.
 
     An error in a part, Ctrl-C, or closing the iterator cancels the others: runs under way end at their next
     `raise_if_cancelled`.
@@ -66,7 +67,8 @@ def in_threads(
                 if not waiting:
                     return
                 # A wait without end cannot be interrupted on every system.
-                finished, _ = wait(waiting, timeout=1.0, return_when=FIRST_COMPLETED)
+                finished, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
+                tick()
                 for future in finished:
                     yield waiting.pop(future), future.result()
         finally:
@@ -83,7 +85,7 @@ def play_all(
         some: Plays the runs first .. first + count - 1, given (first, count), and returns one record of all of them.
         runs: How many.
         workers: Threads; with one, the runs are played here.
-        report: Called with the number of runs done after each part.
+        report: Called with the number of runs done: after each part, and with more workers several times a second.
     """
     size = max(1, runs // (PARTS * workers))
     parts = [(first, min(size, runs - first)) for first in range(0, runs, size)]
@@ -91,11 +93,17 @@ def play_all(
     def play(part: tuple[int, int]) -> Record:
         return some(*part)
 
-    played = in_threads(play, parts, workers) if workers > 1 else ((part, play(part)) for part in parts)
-    records, done = {}, 0
+    done = 0
+    played = (
+        in_threads(play, parts, workers, lambda: report(done))
+        if workers > 1
+        else ((part, play(part)) for part in parts)
+    )
+    records: dict[int, Record] = {}
     with contextlib.closing(played):
         for (first, count), record in played:
-            records[first], done = record, done + count
+            records[first] = record
+            done += count
             report(done)
     return [records[first] for first, _ in parts]
 
@@ -270,7 +278,8 @@ def simulate(
         budget: Episodes after which a run is cut; such rows are marked censored.
         along: Smaller budgets at which to look at the same runs: `results.along` has the results by budget, with the
             regret of what is recommended then and its proven gap. Each is played from the start.
-        progress: True for a progress bar on standard error, or a function of (runs done, runs), called some times.
+        progress: True for a progress bar on standard error, or a function of (runs done, runs), called some times, with
+            more workers several times a second.
         first_run: Index of the first run, so that an experiment can be played in pieces.
 
     Returns:
