@@ -16,7 +16,7 @@ from benchmarks.record import record
 from surepath import MDP, Challenger, Gaussian, Instance, families
 from surepath.kernels.sweeps import reality_of
 from surepath.learners import runs as tasks
-from surepath.learners.challenger.run import CHECK_GROWTH, act
+from surepath.learners.challenger.run import CHECK_GROWTH, act, play
 from surepath.learners.challenger.state import EPISODES, NEXT_FULL
 
 # states, actions, stages, target of a quick step in microseconds (None where none is set)
@@ -51,11 +51,10 @@ class Bench:
         self.memo[EPISODES] = visits.sum() // instance.mdp.horizon  # so many plays visit so many arcs
         self.call(tasks.REFRESH)
 
-    def call(self, task: int, limit: int = 0) -> float:
-        """Run one task of the loop and return its seconds of CPU."""
-        graph, pairs = self.learner.graph, self.learner.pairs
+    def call(self, task: int) -> float:
+        """Perform one task and return its seconds of CPU."""
         begun = time.thread_time()
-        act(graph, pairs, self.seen, self.work, self.reality, self.rng, task, limit, np.inf, EPSILON)
+        act(self.learner.graph, self.learner.pairs, self.seen, self.work, task, 0, EPSILON)
         return time.thread_time() - begun
 
     def full(self) -> float:
@@ -73,7 +72,10 @@ class Bench:
         begun = self.memo[EPISODES]
         self.memo[NEXT_FULL] = begun
         count = max(1, int(CHECK_GROWTH * begun))
-        seconds = self.call(tasks.RUN, int(begun) + count - 1)
+        arrays = self.learner.graph, self.learner.pairs, self.seen, self.work
+        started = time.thread_time()
+        play(*arrays, self.reality, self.rng, int(begun) + count - 1, np.inf, EPSILON)
+        seconds = time.thread_time() - started
         if self.memo[EPISODES] < begun + count - 1:
             raise RuntimeError("the check passed; take fewer rounds")
         return seconds / count

@@ -14,9 +14,8 @@ import numpy as np
 from benchmarks.record import record
 from surepath import MDP, Challenger, Gaussian, Instance, families
 from surepath.kernels.sweeps import reality_of
-from surepath.learners import runs as tasks
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.run import act
+from surepath.learners.challenger.run import play
 
 RUNS = 12
 DELTA = 0.1
@@ -69,7 +68,7 @@ def spending(instance: Instance, epsilon: float, sampling: str) -> tuple[float, 
     reality, paid, trials = reality_of(instance), [], []
     for seed in range(RUNS):
         seen, work, rng = learner._new_evidence(), learner._new_scratch(), np.random.default_rng(seed)
-        act(learner.graph, learner.pairs, seen, work, reality, rng, tasks.RUN, 2_000_000, np.inf, epsilon)
+        play(learner.graph, learner.pairs, seen, work, reality, rng, 2_000_000, np.inf, epsilon)
         assert instance.mdp.cost is not None
         paid.append(float(seen.visits @ instance.mdp.cost))
         trials.append(float(seen.memo[at.EPISODES]))

@@ -12,7 +12,7 @@ import pytest
 
 from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, families
 from surepath.errors import SettingError
-from surepath.kernels.sweeps import NO_REALITY, reality_of
+from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import LEARNERS, build, learner_class, learner_name, setting_names
 from surepath.learners.widths import NOISES
 from surepath.model.worlds import Shared
@@ -78,7 +78,7 @@ def test_challenger_is_compiled_in_four_forms() -> None:
     priced = MDP.from_steps({"a": ["x", "y"]}, sigma=0.5, costs={"a": {"x": 1.0, "y": 3.0}})
     ranged = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, reward_range=(0, 1))
     laws = (Gaussian(0.5, 0.1), Bernoulli(0.5), Bounded(0.0, 1.0, 0.5), Shared(Gaussian(0.5, 0.1)))
-    realities = [reality_of(Instance(plain, law)) for law in laws] + [NO_REALITY]
+    realities = [reality_of(Instance(plain, law)) for law in laws]
     assert len({str(numba.typeof(reality)) for reality in realities}) == 1
     forms = set()
     for dependence in ("independent", "any"):

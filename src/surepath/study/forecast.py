@@ -177,7 +177,7 @@ class Run:
 
     def gap(self) -> float:
         """Return the certified gap now."""
-        gap = gap_now(self.learner, self.reality, self.rng)
+        gap = gap_now(self.learner)
         return max(0.0, min(gap, self.learner.epsilon) if self.done else gap)
 
 

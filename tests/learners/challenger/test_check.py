@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 
 from surepath import MDP, Challenger, families
-from surepath.kernels.sweeps import NO_REALITY
 from surepath.learners import runs as tasks
 from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.run import act
@@ -44,14 +43,14 @@ def left_by(learner: Challenger, rows: np.ndarray, epsilon: float) -> list[int]:
 def hold_together(learner: Challenger) -> None:
     """The check takes out what judging every row takes out, just below the certified gap and far below it."""
     work = learner._work
-    arrays = learner.graph, learner.pairs, learner._seen, work, NO_REALITY, np.random.default_rng(0)
+    arrays = learner.graph, learner.pairs, learner._seen, work
     gap = learner._act(tasks.CERTIFY)
     if not 1e-6 < gap < np.inf:
         return
     for share in (0.05, 0.2, 0.5, 0.8, 0.998, 1.0):
         work.grid[:] = 0.0
         epsilon = share * gap
-        passed = act(*arrays, tasks.CHECK, 0, 0.0, epsilon) == 1.0
+        passed = act(*arrays, tasks.CHECK, 0, epsilon) == 1.0
         rows = work.grid[work.grid[:, 1] != 0.0].copy()
         found = np.flatnonzero(work.live & ~work.on).tolist()
         assert found == left_by(learner, rows, epsilon)

@@ -9,9 +9,8 @@ import pytest
 
 from surepath import MDP, Bernoulli, Challenger, Gaussian, Instance, Shared
 from surepath.kernels.sweeps import reality_of
-from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap
+from surepath.learners.challenger.run import DONE, PAUSED, least_gap, play
 from surepath.learners.challenger.state import EPISODES, OWN, RIVAL
-from surepath.learners.runs import RUN
 from tests.learners.challenger.test_guarantee import from_a_broken_build
 from tests.learners.rates import DELTAS, is_above
 
@@ -65,11 +64,11 @@ def broken(learner: Challenger, instance: Instance, runs: int, budget: int = BUD
         rng, seen, work = np.random.default_rng([7, run]), learner._new_evidence(), learner._new_scratch()
         pause, answer, below = 8.0, PAUSED, False
         while answer == PAUSED:
-            given = (reality, rng, RUN, budget, pause, learner.epsilon)
-            answer = act(learner.graph, learner.pairs, seen, work, *given)
+            arrays = learner.graph, learner.pairs, seen, work
+            answer = play(*arrays, reality, rng, budget, pause, learner.epsilon)
             path = work.incumbent.copy()
             if answer == PAUSED:
-                gap = least_gap(learner.graph, learner.pairs, seen, work, reality, rng)
+                gap = least_gap(*arrays)
                 below |= gap < instance.regret_of(work.incumbent) - 1e-9
             pause = 1.5 * seen.memo[EPISODES] + 1
         mistaken = answer == DONE and not instance.is_within(path, learner.epsilon)

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import AnyArray, BoolArray, FloatArray, IntArray, check_epsilon, one_of, real, whole
 from surepath.errors import SettingError
-from surepath.kernels.sweeps import NO_REALITY, Reality
+from surepath.kernels.sweeps import Reality
 from surepath.learners import runs as tasks
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, less_baseline, locked
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.explain import Explanation, Failures, explain
-from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap, share_out
+from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap, play, share_out
 from surepath.learners.challenger.state import Evidence, Scratch
 from surepath.learners.own_rules import checked_sampling
 from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
@@ -31,7 +31,6 @@ Snapshot = dict[str, Any]
 SNAPSHOT_FORMAT = 2
 _KEPT = 64  # paths whose proven gaps are remembered
 _STRETCH = 200_000  # arcs times episodes between two checks whether a run was cancelled
-_IDLE_RNG = np.random.default_rng(0)
 
 
 class Challenger(Learner):
@@ -165,10 +164,8 @@ class Challenger(Learner):
     def _new_scratch(self) -> Scratch:
         return at.new_scratch(self.pairs, self.known_gain, self.mdp.n_nodes, self.mdp.horizon)
 
-    def _act(self, task: int, limit: int = 0) -> float:
-        return act(
-            self.graph, self.pairs, self._seen, self._work, NO_REALITY, _IDLE_RNG, task, limit, 0.0, self.epsilon
-        )
+    def _act(self, task: int, told: int = 0) -> float:
+        return act(self.graph, self.pairs, self._seen, self._work, task, told, self.epsilon)
 
     @locked
     def explain(self, challengers: int = 3) -> Explanation:
@@ -450,7 +447,7 @@ class Challenger(Learner):
         """Return the least bound proven for the incumbent so far."""
         self._settle()
         planned = self._work.path.copy()
-        gap = max(0.0, least_gap(self.graph, self.pairs, self._seen, self._work, NO_REALITY, _IDLE_RNG))
+        gap = max(0.0, least_gap(self.graph, self.pairs, self._seen, self._work))
         self._work.path[:] = planned
         key = self._work.incumbent.tobytes()
         gap = min(gap, self._proven.pop(key, np.inf))
@@ -562,10 +559,10 @@ class Challenger(Learner):
             while answer == PAUSED:
                 raise_if_cancelled()
                 pause = seen.memo[at.EPISODES] + 1 + _STRETCH // self.mdp.n_arcs
-                answer = act(graph, pairs, seen, work, reality, rng, tasks.RUN, budget, pause, epsilon)
+                answer = play(graph, pairs, seen, work, reality, rng, budget, pause, epsilon)
             done, checked = answer == DONE, work.incumbent.copy()
             eliminated = int((~seen.alive).sum())
-            gap = max(0.0, least_gap(graph, pairs, seen, work, reality, rng))
+            gap = max(0.0, least_gap(graph, pairs, seen, work))
             path = work.incumbent
             if done:
                 path, gap = _proven_answer(checked, path, epsilon, gap)
@@ -618,11 +615,10 @@ def play_on(own: Challenger, reality: Reality, rng: np.random.Generator, until: 
     Only its evidence and scratch arrays change, so the copy is of no other use afterwards. Returns how many episodes
     there are, and whether the check passed.
     """
-    arrays = own.graph, own.pairs, own._seen, own._work
-    answer = act(*arrays, reality, rng, tasks.RUN, until, float(until), own.epsilon)
+    answer = play(own.graph, own.pairs, own._seen, own._work, reality, rng, until, float(until), own.epsilon)
     return int(own._seen.memo[at.EPISODES]), answer == DONE
 
 
-def gap_now(own: Challenger, reality: Reality, rng: np.random.Generator) -> float:
+def gap_now(own: Challenger) -> float:
     """Compute the least gap that the evidence of the copy proves for its incumbent."""
-    return float(least_gap(own.graph, own.pairs, own._seen, own._work, reality, rng))
+    return float(least_gap(own.graph, own.pairs, own._seen, own._work))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.kernels.draw import draw_luck, draw_step
+from surepath.kernels.draw import draw_path
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
 from surepath.kernels.sweeps import Graph, Reality, backward, heaviest, walk
 from surepath.learners import runs as tasks
@@ -335,13 +335,13 @@ def count_missing(stages: Stages | None, pairs: Pairs, seen: Evidence, path: Int
 
 
 # Run ------------------------------------------------------------------------------------------------------------------
-# Whole runs compiled, and single steps, through one entry point. A full check costs a few dozen passes; in between, a
-# quick check evaluates the three rows around the best one of the last full check, and chooses from the same passes. A
-# check that comes late only delays the stop.
+# Single steps, and whole runs, which take the same steps. A full check costs a few dozen passes; in between, a quick
+# check evaluates the three rows around the best one of the last full check, and chooses from the same passes. A check
+# that comes late only delays the stop.
 
 CHECK_GROWTH = 0.01  # share by which the episodes grow between two full checks
 KEEP = -1  # in place of a sampling rule: what is marked stays
-# What RUN answers: the limit was reached, the check passed, or it is time for a pause.
+# What `play` answers: the limit was reached, the check passed, or it is time for a pause.
 CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
@@ -351,21 +351,18 @@ def act(
     pairs: Pairs,
     seen: Evidence,
     work: Scratch,
-    reality: Reality,
-    rng: np.random.Generator,
-    task: int,
-    limit: int,
-    pause: float,
+    task: Whole,
+    told: int,
     epsilon: float,
 ) -> float:
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path by the
-    marks as they are. TELL takes in the gains in work.gain of the first `limit` arcs in work.path; the other rewards
-    are missing. REFRESH refreshes every arc. RUN plays until the check passes, `limit` episodes are played, or `pause`
-    episodes are. INCUMBENT leaves the path to recommend in work.incumbent, and so do CERTIFY and CHECK, which are about
-    that path. CHECK runs the full check without eliminating; 1 when it passes. CERTIFY returns its certified gap, where
-    there is one (`least_gap`), by bisection to one part in a thousand, from above.
+    marks as they are. TELL takes in the gains in work.gain of the first `told` arcs in work.path; the other rewards
+    are missing. REFRESH refreshes every arc. INCUMBENT leaves the path to recommend in work.incumbent, and so do
+    CERTIFY and CHECK, which are about that path. CHECK runs the full check without eliminating; 1 when it passes.
+    CERTIFY returns its certified gap, where there is one (`least_gap`), by bisection to one part in a thousand, from
+    above.
 
     Every larger kernel is called from one place here: the compiler copies it into each.
     """
@@ -373,105 +370,109 @@ def act(
     known, slack = pairs.is_known, work.slack
     path, mark, gains = work.path, work.mark, work.gain
     sampling = pairs.sampling
-    playing, telling = task == tasks.PLAN or task == tasks.RUN, task == tasks.TELL
-    aim, how = epsilon, checking.ROUTINE if playing else checking.THOROUGH
-    low, high = 0.0, np.inf
-    if task == tasks.CERTIFY:
-        aim, how = -np.inf, checking.FIND_LEAST
-    while True:
-        if task == tasks.RUN and memo[at.EPISODES] >= pause:
-            return PAUSED
-        covering = playing and cover(pairs, seen, work)
-        row, rule = 0, KEEP
-        if not (covering or telling or task == tasks.AGAIN or task == tasks.REFRESH):
-            set_incumbent(graph, pairs, seen, work)
-            if task == tasks.INCUMBENT:
-                return 0.0
-            if playing and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
-                work.grid[0, 0], work.grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
-                for e in range(len(seen.alive)):
-                    work.live[e] = seen.alive[e]
-                    work.cleared[e] = False
-            else:
+    planning, telling = task == tasks.PLAN, task == tasks.TELL
+    covering = planning and cover(pairs, seen, work)
+    row = 0
+    if not (covering or telling or task == tasks.AGAIN or task == tasks.REFRESH):
+        set_incumbent(graph, pairs, seen, work)
+        if task == tasks.INCUMBENT:
+            return 0.0
+        if planning and memo[at.EPISODES] < memo[at.NEXT_FULL] and memo[at.READY] == 1.0:
+            work.grid[0, 0], work.grid[0, 1] = memo[at.ENTRY], memo[at.SLOPE]
+            for e in range(len(seen.alive)):
+                work.live[e] = seen.alive[e]
+                work.cleared[e] = False
+        else:
+            aim, how = epsilon, checking.ROUTINE if planning else checking.THOROUGH
+            low, high = 0.0, np.inf
+            if task == tasks.CERTIFY:
+                aim, how = -np.inf, checking.FIND_LEAST
+            while True:
                 row, least = checking.check(graph, pairs, seen, work, aim, np.int64(how))
-                if task == tasks.CHECK:
-                    return 1.0 if row == checking.PASSED else 0.0
-                if task == tasks.CERTIFY:
-                    if how == checking.FIND_LEAST:
-                        how, aim, high = (
-                            checking.THOROUGH,
-                            0.0,
-                            (max(least, 0.0) + slack[0]) * (1.0 + 2.0 * checking.SHARE),
-                        )
-                        continue
-                    if row == checking.PASSED:
-                        high = aim
-                    else:
-                        low = aim
-                    if not high - low > 1e-3 * high:
-                        return high
-                    aim = 0.5 * (low + high)
+                if task != tasks.CERTIFY:
+                    break
+                if how == checking.FIND_LEAST:
+                    how, aim = checking.THOROUGH, 0.0
+                    high = (max(least, 0.0) + slack[0]) * (1.0 + 2.0 * checking.SHARE)
                     continue
                 if row == checking.PASSED:
-                    return DONE
-                memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(CHECK_GROWTH * memo[at.EPISODES]))
-                memo[at.READY] = 0.0
-                if row != checking.NO_ROW:  # for quick checks
-                    memo[at.ENTRY], memo[at.SLOPE], memo[at.READY] = work.grid[row, 0], work.grid[row, 1], 1.0
-        whose = turn(graph, pairs, seen, work) if playing or telling else FREE
-        if playing and not covering:
-            if whose != FREE:
-                rule = at.BY_GUARD
-            elif sampling in (at.BY_SEPARATION, at.BY_GUARD) and row != checking.NO_ROW:
-                if separate(graph, pairs, seen, work, row, epsilon):
-                    return DONE
-                if not marked(mark):  # every strong challenger differs in quiet arcs only: let all bounds shrink
-                    rule = at.BY_DIAMETER
+                    high = aim
+                else:
+                    low = aim
+                if not high - low > 1e-3 * high:
+                    return high
+                aim = 0.5 * (low + high)
+            if row == checking.PASSED or task == tasks.CHECK:
+                return DONE if row == checking.PASSED else CUT
+            memo[at.NEXT_FULL] = memo[at.EPISODES] + max(1.0, np.floor(CHECK_GROWTH * memo[at.EPISODES]))
+            memo[at.READY] = 0.0
+            if row != checking.NO_ROW:  # for quick checks
+                memo[at.ENTRY], memo[at.SLOPE], memo[at.READY] = work.grid[row, 0], work.grid[row, 1], 1.0
+    whose = turn(graph, pairs, seen, work) if planning or telling else FREE
+    if planning and not covering:
+        rule = at.BY_DIAMETER
+        if whose != FREE:
+            rule = at.BY_GUARD
+        elif sampling in (at.BY_SEPARATION, at.BY_GUARD) and row != checking.NO_ROW:
+            if separate(graph, pairs, seen, work, row, epsilon):
+                return DONE
+            if marked(mark):
+                rule = KEEP  # else every strong challenger differs in quiet arcs only: let all bounds shrink
+        if rule != KEEP:
+            weigh(pairs, seen, work, np.int64(rule))
+    if planning or task == tasks.AGAIN:
+        along = False
+        if whose == FLOW and not covering:
+            along = follow_flow(graph, pairs, seen, work)
+        thrifty = np.int64(1 if whose == FREE or covering else 0)
+        if not along:
+            heaviest(graph, mark, seen.alive, work.ahead, path)
+            choose_by_price(pairs.price, graph, seen.open, work, thrifty)
+        return CUT
+    if telling:
+        count_missing(pairs.stages, pairs, seen, path, told)
+        for h in range(told):
+            if known[path[h]]:
+                visits[path[h]] += 1
             else:
-                rule = at.BY_DIAMETER
-            if rule != KEEP:
-                weigh(pairs, seen, work, np.int64(rule))
-        if playing or task == tasks.AGAIN:
-            along = False
-            if whose == FLOW and not covering:
-                along = follow_flow(graph, pairs, seen, work)
-            thrifty = np.int64(1 if whose == FREE or covering else 0)
-            if not along:
-                heaviest(graph, mark, seen.alive, work.ahead, path)
-                choose_by_price(pairs.price, graph, seen.open, work, thrifty)
-            if task != tasks.RUN or memo[at.EPISODES] >= limit:
-                return CUT
-        if telling:
-            count_missing(pairs.stages, pairs, seen, path, limit)
-        if task != tasks.REFRESH:
-            common = own = 0.0
-            for h in range(limit if telling else len(path)):
-                e = path[h]
-                if telling:
-                    gain = gains[h]
-                else:
-                    common, own = draw_luck(reality, rng, common, own, h)
-                    gain = draw_step(reality, np.uint64(e), rng, common, own)
-                if known[e]:
-                    visits[e] += 1
-                else:
-                    take_in(pairs, seen, e, gain)
-        for i in range(len(visits) if task == tasks.REFRESH else len(path)):
-            e = i if task == tasks.REFRESH else path[i]
-            refresh(pairs, seen, work, e)
-            guarded[e] += 1 if whose == FLOW else 0
-        if task != tasks.RUN:
-            return 0.0
-        memo[at.EPISODES] += 1
+                take_in(pairs, seen, path[h], gains[h])
+    for i in range(len(path) if telling else len(visits)):
+        e = path[i] if telling else i
+        refresh(pairs, seen, work, e)
+        guarded[e] += 1 if whose == FLOW else 0
+    return CUT
 
 
-def least_gap(
-    graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, reality: Reality, rng: np.random.Generator
+@bare_kernel
+def play(
+    graph: Graph,
+    pairs: Pairs,
+    seen: Evidence,
+    work: Scratch,
+    reality: Reality,
+    rng: np.random.Generator,
+    limit: int,
+    pause: float,
+    epsilon: float,
 ) -> float:
+    """Play a simulated run until the check passes, `limit` episodes are played, or `pause` episodes are."""
+    memo = seen.memo
+    while memo[at.EPISODES] < pause:
+        if act(graph, pairs, seen, work, np.int64(tasks.PLAN), np.int64(0), epsilon) == DONE:
+            return DONE
+        if memo[at.EPISODES] >= limit:
+            return CUT
+        draw_path(reality, work.path, rng, work.gain)
+        act(graph, pairs, seen, work, np.int64(tasks.TELL), len(work.path), epsilon)
+        memo[at.EPISODES] += 1
+    return PAUSED
+
+
+def least_gap(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> float:
     """Return the certified gap of the incumbent; infinite while an arc that is left is unvisited or sigma unbounded."""
     missing = bool((seen.alive & (seen.visits == 0) & ~pairs.is_known).any())
     if missing or len(pairs.size.tilt) > 0:
-        act(graph, pairs, seen, work, reality, rng, tasks.INCUMBENT, 0, 0.0, 0.0)
+        act(graph, pairs, seen, work, tasks.INCUMBENT, 0, 0.0)
         if missing or not work.unit[0] < learning.HIDDEN:
             return np.inf
-    return float(act(graph, pairs, seen, work, reality, rng, tasks.CERTIFY, 0, 0.0, 0.0))
+    return float(act(graph, pairs, seen, work, tasks.CERTIFY, 0, 0.0))
