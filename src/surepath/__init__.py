@@ -34,30 +34,23 @@ if TYPE_CHECKING:
     from surepath.study.study import Study as Study
     from surepath.web.client import connect as connect
 
-_MODULES = {
-    "MDP": "surepath.model.mdp",
-    "Instance": "surepath.model.worlds",
-    "Gaussian": "surepath.model.worlds",
-    "Bernoulli": "surepath.model.worlds",
-    "Bounded": "surepath.model.worlds",
-    "Empirical": "surepath.model.worlds",
-    "Drawn": "surepath.model.worlds",
-    "Shared": "surepath.model.worlds",
-    "Discovery": "surepath.model.adapters",
-    "families": "surepath.model.families",
-    "theory": "surepath.theory",
-    "EPRL": "surepath.learners.per_arc.eprl",
-    "BPIUCRL": "surepath.learners.per_arc.eprl",
-    "Challenger": "surepath.learners.challenger.learner",
-    "Design": "surepath.learners.design",
-    "Rounds": "surepath.learners.rounds.learner",
-    "Uniform": "surepath.learners.per_arc.eprl",
-    "WholePlan": "surepath.learners.whole_plan",
-    "simulate": "surepath.simulation.simulate",
-    "check_rule": "surepath.simulation.check_rule",
-    "Study": "surepath.study.study",
-    "connect": "surepath.web.client",
+_PLACES = {
+    "learners.challenger.learner": ("Challenger",),
+    "learners.design": ("Design",),
+    "learners.per_arc.eprl": ("BPIUCRL", "EPRL", "Uniform"),
+    "learners.rounds.learner": ("Rounds",),
+    "learners.whole_plan": ("WholePlan",),
+    "model.adapters": ("Discovery",),
+    "model.families": ("families",),
+    "model.mdp": ("MDP",),
+    "model.worlds": ("Bernoulli", "Bounded", "Drawn", "Empirical", "Gaussian", "Instance", "Shared"),
+    "simulation.check_rule": ("check_rule",),
+    "simulation.simulate": ("simulate",),
+    "study.study": ("Study",),
+    "theory": ("theory",),
+    "web.client": ("connect",),
 }
+_MODULES = {name: f"surepath.{place}" for place, names in _PLACES.items() for name in names}
 
 __all__ = ["__version__", *_MODULES]
 

@@ -38,7 +38,6 @@ def many(count: int, thing: str) -> str:
 
 # Parameters of an address whose values may be shown; whatever else stands there may be a secret.
 OPEN_PARAMETERS = ("application_name", "connect_timeout", "dbname", "host", "mode", "port", "sslmode", "study", "user")
-_NAMED_PARAMETERS = ("options", "passfile", "password", "sslcert", "sslkey", "sslpassword", "sslrootcert", "token")
 _PLACE = re.compile(r"(\[[^\]]*\]|[^:@/\[\]\s]*)(:\d{0,5})?(/[^@:;=]*)?", re.DOTALL)  # host, port and path
 _OPEN_VALUE = re.compile(r"[\w.,:/\[\]-]*")  # no mark, and no escape of one, that could begin another parameter
 _DSN = re.compile(r"\bpass\w*\s*=", re.IGNORECASE)  # "host=lab password=..."
@@ -52,7 +51,7 @@ def hidden(address: str) -> str:
 
     Example:
         >>> hidden("postgresql://me:pw@host/db?sslmode=require&password=pw")
-        'postgresql://me:***@host/db?sslmode=require&password=***'
+        'postgresql://me:***@host/db?sslmode=require&***'
         >>> hidden("postgresql://me:p?w@host/db"), hidden("http://host/#token=abc"), hidden("sqlite:///me@home/a.db")
         ('postgresql://***', 'http://host/#***', 'sqlite:///me@home/a.db')
     """
@@ -73,7 +72,8 @@ def hidden(address: str) -> str:
         name, colon, _ = user.partition(":")
         is_name = _USER.fullmatch(name) and not scheme.startswith("http")  # there it may be a token
         base = f"{name if is_name else '***'}{':***' if is_name and colon else ''}@{place}" if at else place
-    pairs = "&".join(map(_shown_pair, re.split("[&;]", query[1:]))) if query else ""
+    given = (pair.partition("=") for pair in re.split("[&;]", query[1:]))
+    pairs = "&".join("".join(pair) if is_open(pair[0], pair[2]) else "***" for pair in given) if query else ""
     return f"{scheme}{mark}{base}{query[:1]}{pairs}{'#***' if fragment else ''}"
 
 
@@ -81,14 +81,6 @@ def is_open(name: str, value: str) -> bool:
     """Return whether a parameter of an address may be shown with its value."""
     numeric = name in ("connect_timeout", "port")
     return name in OPEN_PARAMETERS and bool(value.isdigit() if numeric else _OPEN_VALUE.fullmatch(value))
-
-
-def _shown_pair(pair: str) -> str:
-    """Return a parameter of an address as it may be shown."""
-    name, mark, value = pair.partition("=")
-    if is_open(name, value):
-        return pair
-    return f"{name}=***" if mark and name in _NAMED_PARAMETERS else "***"
 
 
 def _parts(rest: str) -> tuple[str, str, str]:

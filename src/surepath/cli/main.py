@@ -81,7 +81,7 @@ def _code() -> int:
     try:
         answer = app(standalone_mode=False)
         if answer == INTERRUPTED:  # Typer's answer to Ctrl-C
-            typer.secho(interrupt_text(), fg=colour("yellow"), err=True)
+            typer.secho(_interrupt_text[0], fg=colour("yellow"), err=True)
         return answer if isinstance(answer, int) else 0
     except MissingExtraError as error:
         return _print_error(error, 4)
@@ -109,16 +109,13 @@ def _print_error(message: object, code: int) -> int:
 
 def _usage(error: Any) -> int:
     """Return what the command-line library has to say, with the names in it shown."""
+    from typer.rich_utils import rich_format_error
+
     words = "\n".join(shown(line) for line in error.format_message().expandtabs().split("\n"))
     if "unexpected extra argument" in words and " study " in getattr(error.ctx, "command_path", ""):
         words += "; storages are named with --storage"
     error.format_message = lambda: words
-    try:
-        from typer.rich_utils import rich_format_error
-    except ImportError:
-        error.show()
-    else:
-        rich_format_error(error)
+    rich_format_error(error)
     return int(getattr(error, "exit_code", 2))
 
 
@@ -190,20 +187,13 @@ INTERRUPT_AGAIN_AFTER = 0.02  # seconds until an interrupt that came at a bad mo
 
 
 _interrupt_text = ["interrupted"]
+_more = [0.0]
+_before_kill: list[Callable[[], None]] = []
 
 
 def set_interrupt_text(text: str) -> None:
     """Set the text to print when the command is interrupted, however it then ends."""
     _interrupt_text[0] = text
-
-
-def interrupt_text() -> str:
-    """Return the text to print when the command is interrupted."""
-    return _interrupt_text[0]
-
-
-_more = [0.0]
-_before_kill: list[Callable[[], None]] = []
 
 
 def call_before_kill(do: Callable[[], None]) -> None:

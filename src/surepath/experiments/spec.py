@@ -336,7 +336,7 @@ def read_sources(entry: Any, folder: Path | None) -> list[Source]:
 def _from_family(entry: Mapping[str, Any]) -> list[Source]:
     name = entry["family"]
     if not isinstance(name, str) or name not in families.FAMILIES:
-        raise FieldError(f"no family is called {name!r}{suggest(str(name), families.names())}", "family")
+        raise FieldError(f"no family is called {name!r}{suggest(str(name), sorted(families.FAMILIES))}", "family")
     family = families.FAMILIES[name]
     defaults = family.defaults
     valid = [*defaults, *(["seeds"] if "seed" in defaults else [])]

@@ -18,12 +18,10 @@ from surepath.model.mdp import MDP
 # Naming ---------------------------------------------------------------------------------------------------------------
 # Names for states that people hold as any value: readable, and different for different values.
 #
-# Types count: 1, "1", True, (1,) and [1] are five names. Text is written as it is where nothing else is written that
-# way ("start", "chapter 2"), else in quotes ("'1'", "'(end)'"). Arrays are named by type, shape and content.
+# Types count: 1, "1", True, (1,) and [1] are five names. Text is quoted; arrays are named by type, shape and content.
 
 LONGEST_LABEL = 80  # characters of a name; longer ones end in a hash
 SMALL_ARRAY = 64  # entries of an array that are written out
-_MARKS = frozenset("'\"()[]{}<>\\")
 
 
 def state_name(value: Any) -> str:
@@ -32,26 +30,13 @@ def state_name(value: Any) -> str:
     Integers of Python and NumPy are alike, and so are their floats.
 
     Example:
-        >>> [state_name(value) for value in (1, "1", "start", ("a, b", "c"), ("a", "b, c"))]
-        ['1', "'1'", 'start', "('a, b', 'c')", "('a', 'b, c')"]
+        >>> [state_name(value) for value in (1, "1", ("a, b", "c"), ("a", "b, c"))]
+        ['1', "'1'", "('a, b', 'c')", "('a', 'b, c')"]
     """
-    text = value if isinstance(value, str) and _bare(value) else _text(value)
+    text = _text(value)
     if len(text) <= LONGEST_LABEL:
-        return str(text)
+        return text
     return f"{text[:48]}... {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-
-
-def _bare(text: str) -> bool:
-    """Return whether the text cannot be taken for a number, a constant, or anything that is written with brackets."""
-    if not text or not text.isprintable() or "..." in text or text in ("True", "False", "None"):
-        return False
-    if not _MARKS.isdisjoint(text):
-        return False
-    try:
-        complex(text)
-    except ValueError:
-        return True
-    return False
 
 
 def _text(value: Any) -> str:

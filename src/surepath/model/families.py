@@ -147,11 +147,6 @@ def from_id(id: str) -> Instance:
     return instance
 
 
-def names() -> list[str]:
-    """List the names of all families."""
-    return sorted(FAMILIES)
-
-
 MAX_ARCS = 100_000_000
 MAX_LETTERS = 300
 MOST_TRIES = 10_000  # draws of a random instance until its least gap is large enough

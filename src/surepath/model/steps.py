@@ -52,15 +52,10 @@ def from_arrays(
     states = np.array([initial_state], dtype=np.int64)
     node_states, degrees, actions, targets, stage_node = [], [], [], [], [0]
     for h in range(horizon):
-        here = None if mask is None else mask[h, states]  # bool [reachable, A]
-        if here is None:
-            degree = np.full(len(states), n_actions, dtype=np.int64)
-            action = np.tile(np.arange(n_actions, dtype=np.int32), len(states))
-            ahead = table[h, states].ravel()
-        else:
-            degree = here.sum(axis=1).astype(np.int64)
-            action = np.nonzero(here)[1].astype(np.int32)
-            ahead = table[h, states][here]
+        here = mask[h, states]  # bool [reachable, A]
+        degree = here.sum(axis=1).astype(np.int64)
+        action = np.nonzero(here)[1].astype(np.int32)
+        ahead = table[h, states][here]
         if not degree.all():
             state = int(states[np.flatnonzero(degree == 0)[0]])
             raise ProblemError(f"step {h + 1}, state {state} can be reached but has no available option")
@@ -145,9 +140,9 @@ def _refuse_hidden(what: str, table: object) -> None:
         raise ProblemError(f"{what} holds {cause}; a table must be full") from None
 
 
-def _mask(available: ArrayLike | None, shape: tuple[int, ...]) -> BoolArray | None:
+def _mask(available: ArrayLike | None, shape: tuple[int, ...]) -> BoolArray:
     if available is None:
-        return None
+        return np.broadcast_to(np.True_, shape)
     _refuse_hidden("available", available)
     mask = np.asarray(available)
     if mask.dtype != np.bool_ or mask.shape != shape:

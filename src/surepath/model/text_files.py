@@ -12,7 +12,6 @@ import io
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -103,19 +102,22 @@ def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
 
     Nothing is ever written through a link: one at `path` is itself replaced.
     """
+    partial = path.with_name(f".surepath-{os.urandom(8).hex()}{PARTIAL_ENDING}")
     try:
-        mode = _mode(path)
-        handle, name = tempfile.mkstemp(prefix=".surepath-", suffix=PARTIAL_ENDING, dir=path.parent)
+        mode = path.lstat().st_mode if os.path.lexists(path) else 0
+        if mode and not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+            raise OSError("it is not a plain file")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with partial.open("xb") as file:
+                if stat.S_ISREG(mode):
+                    partial.chmod(stat.S_IMODE(mode))
                 file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(name, mode)
-            os.replace(name, path)
+            os.replace(partial, path)
         except BaseException:
             with contextlib.suppress(OSError):
-                os.unlink(name)
+                partial.unlink()
             raise
     except OSError as cause:
         raise FileError(f"cannot write {path}: {cause.strerror or cause}") from cause
@@ -168,23 +170,3 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
         raise FileError(f"cannot make the folder {path}: {cause.strerror or cause}") from cause
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the plain file to replace, else those of any new file; refuse devices and the like."""
-    try:
-        found = path.lstat().st_mode
-    except FileNotFoundError:
-        return 0o666 & ~_umask()
-    if stat.S_ISREG(found):
-        return stat.S_IMODE(found)
-    if stat.S_ISLNK(found):
-        return 0o666 & ~_umask()
-    raise OSError("it is not a plain file")
-
-
-def _umask() -> int:
-    """Return the process's file mode mask; it can only be read by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

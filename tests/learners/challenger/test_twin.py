@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.conjugate_table import table_values
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from surepath import MDP, Challenger
 from surepath.learners import runs as tasks
 from surepath.learners.challenger.check import make_row
-from surepath.learners.challenger.state import LEAST_Y, MOST_Y, RHO, conjugate, conjugate_table, table_values
+from surepath.learners.challenger.state import LEAST_Y, MOST_Y, RHO, conjugate, conjugate_table
 from tests.learners.worlds import with_known
 from tests.naive.challenger import (
     Entry,

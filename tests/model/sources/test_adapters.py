@@ -363,7 +363,7 @@ def test_names_are_the_same_only_for_the_same_value(one: Any, other: Any) -> Non
     ("value", "name"),
     [
         (np.int64(3), "3"),
-        ("start", "start"),
+        ("start", "'start'"),
         ("3", "'3'"),
         ("(end)", "'(end)'"),
         (np.float64(0.5), "0.5"),

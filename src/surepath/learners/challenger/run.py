@@ -321,7 +321,7 @@ def take_in(pairs: Pairs, seen: Evidence, e: int, gain: float) -> None:
 
 
 @optional_kernel
-def count_missing(stages: Stages | None, pairs: Pairs, seen: Evidence, path: IntArray, told: int) -> None:
+def count_missing(stages: Stages | None, pairs: Pairs, seen: Evidence, path: IntArray, told: Whole) -> None:
     """Count the rewards of an episode that broke off after so many stages."""
     if stages is None:
         return
@@ -352,7 +352,7 @@ def act(
     seen: Evidence,
     work: Scratch,
     task: Whole,
-    told: int,
+    told: Whole,
     epsilon: float,
 ) -> float:
     """Perform one task: the one entry point, because each takes seconds to compile.

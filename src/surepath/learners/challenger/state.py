@@ -27,12 +27,11 @@ if TYPE_CHECKING:
 # The conjugate h*(y) = sup_x (x y - h(x)) of h(x) = x^2 / 2 + log(2 Phi(x)), as a table that errs on the safe side.
 #
 # h* is convex: linear interpolation between exact points lies above it. Left of the table h*(y) <= h*(y0) + log(y0 /
-# y), since h'(x) < -1/x for x < 0; right of it h*(y) <= y^2 / 2. The points are shipped in `conjugate.npy`, which this
-# file run as a program writes: to compute them takes SciPy and longer than a command on a study should.
+# y), since h'(x) < -1/x for x < 0; right of it h*(y) <= y^2 / 2. The points are shipped in `conjugate.npy`, which
+# `python -m benchmarks.conjugate_table` writes: computing them takes longer than a command on a study should.
 
 LEAST_Y, MOST_Y, POINTS = 1e-4, 200.0, 4001
 TABLE_FILE = Path(__file__).with_name("conjugate.npy")
-SAFETY = 1e-13  # rounding of the exact points, added on the safe side
 
 
 class Conjugate(NamedTuple):
@@ -45,31 +44,10 @@ class Conjugate(NamedTuple):
     per_log: float  # grid points per unit of log y
 
 
-def slopes() -> FloatArray:
-    """Return the slopes of the table, [POINTS]."""
-    return np.asarray(np.exp(np.linspace(np.log(LEAST_Y), np.log(MOST_Y), POINTS)))
-
-
-def table_values() -> FloatArray:
-    """Compute h* at the slopes of the table, or a little above it, by bisection on h'(x) = x + phi(x) / Phi(x) = y."""
-    from scipy.special import erfcx, log_ndtr
-
-    y = slopes()
-    low, high = -2.0 / y - 2.0, y.copy()  # h'(low) < y < h'(high): h'(x) < -1/x for x < 0, and h'(x) > x
-    for _ in range(100):
-        x = (low + high) / 2
-        above = x + np.sqrt(2 / np.pi) / erfcx(-x / np.sqrt(2)) > y
-        low, high = np.where(above, low, x), np.where(above, x, high)
-    left, right = np.minimum(x, 0.0), np.maximum(x, 0.0)  # left of 0 the terms of h cancel, and it is log erfcx
-    h = np.where(x < 0, np.log(erfcx(-left / np.sqrt(2))), right * right / 2 + np.log(2.0) + log_ndtr(right))
-    value = x * y - h
-    return np.asarray(value + SAFETY * (1 + value))
-
-
 @lru_cache(maxsize=1)
 def conjugate_table() -> Conjugate:
     """Return the table of h*."""
-    y, value = slopes(), np.load(TABLE_FILE)
+    y, value = np.exp(np.linspace(np.log(LEAST_Y), np.log(MOST_Y), POINTS)), np.load(TABLE_FILE)
     rise = np.append(np.diff(value) / np.diff(y), 0.0)
     per_log = (POINTS - 1) / (np.log(MOST_Y) - np.log(LEAST_Y))
     return Conjugate(y, value, rise, float(np.log(LEAST_Y)), float(per_log))
@@ -662,7 +640,3 @@ def pairs_of(learner: Challenger) -> Pairs:
         sampling=min(SAMPLING.index(rule), BY_GUARD) if isinstance(rule, str) else BY_GUARD,
         stages=stages_of(mdp, sigma, delta, fills, most, learner.total_sigma) if by_stage else None,
     )
-
-
-if __name__ == "__main__":
-    np.save(TABLE_FILE, table_values())
