@@ -162,7 +162,7 @@ class WholePlan(Learner):
 
     Args:
         mdp, epsilon, delta, sigma: As in `Learner`.
-        widths: "paper", with a union over paths; or "empirical" (no guarantee).
+        widths: "paper" or "mixture", with a union over paths; or "empirical" (no guarantee).
 
     Example:
         >>> learner = WholePlan(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)

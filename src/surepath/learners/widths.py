@@ -21,9 +21,14 @@ from surepath.model.mdp import MDP
 #            with a union over the N reachable arcs and over all n (sum of 1 / (2 n^2) is below 1).
 # empirical  b(n) = min(sigma sqrt(2 log((n + 1) / delta) / n), 1), and 1 while n = 0. What the authors ran: no union
 #            over arcs or times, hence NO guarantee.
+# mixture    of whole plans: b(n) = sigma sqrt(2 (n + c) (log(N / delta) + log(1 + n / c) / 2)) / n, c = 20. With S_n
+#            the sum of the first n noises over sigma, exp(l S_n - l^2 n / 2) mixed over l ~ Normal(0, 1 / c) is
+#            sqrt(c / (n + c)) exp(S_n^2 / (2 (n + c))), a supermartingale started at 1. Ville's inequality at level
+#            delta / N gives b(n), valid for all n at once.
 
-ARC_WIDTHS = ("paper", "empirical")
-PAPER, EMPIRICAL = range(2)
+ARC_WIDTHS = ("paper", "empirical", "mixture")
+PAPER, EMPIRICAL, MIXTURE = range(3)
+PRIOR = 20.0  # c of the mixture
 
 # Beyond this many entries a table stops growing and bases are computed one by one.
 LARGEST_TABLE = 1 << 23
@@ -43,6 +48,8 @@ def base_width(kind: int, n: float, arcs: float, delta: float) -> float:
     """Compute the width after n >= 1 visits for sigma = 1. The cap of "empirical" is the caller's."""
     if kind == PAPER:
         return math.sqrt(2.0 * math.log(4.0 * n * n * arcs / delta) / n)
+    if kind == MIXTURE:
+        return math.sqrt(2.0 * (n + PRIOR) * (math.log(arcs / delta) + 0.5 * math.log(1.0 + n / PRIOR))) / n
     return math.sqrt(2.0 * math.log((n + 1.0) / delta) / n)
 
 
