@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import shutil
 import sqlite3
 import subprocess
 import tempfile
@@ -19,7 +18,6 @@ import pytest
 
 from surepath.errors import SettingError, StorageError, StudyError
 from surepath.study import Study
-from surepath.study import storage as storages
 from surepath.study.certificate import verify
 from surepath.study.storage import Storage
 from tests.study.postgres import programs
@@ -34,12 +32,13 @@ def open_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def run(study: Study, trials: int, told: list[Any]) -> None:
+def run(study: Study, trials: int, told: list[Any] | None = None, seed: int = 0) -> None:
     for _ in range(trials):
         trial = study.ask()
-        rewards = rewards_of(trial)
+        rewards = rewards_of(trial, seed)
         study.tell(trial, rewards)
-        told.append([trial.number, rewards])
+        if told is not None:
+            told.append([trial.number, rewards])
 
 
 @pytest.mark.parametrize("spare", [0, 6_000, 30_000, 100_000])
@@ -91,7 +90,7 @@ def as_nobody(do: Callable[[], Any]) -> Any:
 def test_a_read_only_file_is_said(open_folder: Path) -> None:
     file = open_folder / "study.db"
     study = new_study(str(file))
-    run(study, 3, [])
+    run(study, 3)
     study.close()
     before = file.read_bytes()
     file.chmod(0o444)
@@ -121,21 +120,10 @@ def test_a_read_only_file_beside_a_writable_log_can_be_read(open_folder: Path) -
     assert "read-only" in words
 
 
-def test_what_is_no_database_is_said(tmp_path: Path) -> None:
-    file = tmp_path / "notes.txt"
-    file.write_text("these are my notes, " * 200)
-    before = file.read_bytes()
-    for do in (new_study, Study.load):
-        with pytest.raises(StorageError, match=r"notes\.txt is not a SQLite database, or it is damaged"):
-            do(str(file))
-    assert file.read_bytes() == before
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-
-
 def test_a_damaged_database_is_said(tmp_path: Path) -> None:
     file = tmp_path / "study.db"
     study = new_study(str(file))
-    run(study, 50, [])
+    run(study, 50)
     study.close()
     content = bytearray(file.read_bytes())
     content[4096:] = b"\xaa" * (len(content) - 4096)
@@ -146,42 +134,33 @@ def test_a_damaged_database_is_said(tmp_path: Path) -> None:
         Study.load(str(file)).sync()
 
 
-def test_an_empty_file_and_a_missing_one(tmp_path: Path) -> None:
-    empty = tmp_path / "empty.db"
-    empty.touch()
-    with pytest.raises(StorageError, match="holds no studies"):
-        Study.load(str(empty))
-    with pytest.raises(StorageError, match="there is no file"):
-        Study.load(str(tmp_path / "none.db"))
-    assert not (tmp_path / "none.db").exists()
-    assert new_study(str(empty)).ask().number == 1  # an empty file is an empty database
-
-
-def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    for do in (new_study, Study.load):
-        with pytest.raises(StorageError, match="cannot be opened: no permission, or it is a folder"):
-            do(str(tmp_path))
-    with pytest.raises(StorageError, match="does not exist"):
-        new_study(str(tmp_path / "no" / "study.db"))
-
-
 @pytest.mark.parametrize(
-    ("url", "words"),
+    ("place", "opened", "created"),
     [
-        ("mysql://localhost/x", "SQLite or PostgreSQL"),
-        ("sqlite://", "needs a file"),
-        ("sqlite:///:memory:", "needs a file"),
-        ("postgresql://host:port/x", "is not a URL"),
+        ("notes.txt", "is not a SQLite database, or it is damaged", "is not a SQLite database, or it is damaged"),
+        ("empty.db", "holds no studies", None),  # an empty file is an empty database
+        ("none.db", "there is no file", None),
+        ("", "cannot be opened: no permission, or it is a folder", "cannot be opened: no permission, or it is a fold"),
+        ("no/study.db", "does not exist", "does not exist"),
+        ("mysql://localhost/x", "SQLite or PostgreSQL", "SQLite or PostgreSQL"),
+        ("sqlite://", "needs a file", "needs a file"),
+        ("sqlite:///:memory:", "needs a file", "needs a file"),
+        ("postgresql://host:port/x", "is not a URL", "is not a URL"),
     ],
 )
-def test_other_addresses_are_refused(url: str, words: str) -> None:
-    with pytest.raises((StorageError, SettingError), match=words):
+def test_places_that_hold_no_studies_are_said(tmp_path: Path, place: str, opened: str, created: str | None) -> None:
+    (tmp_path / "notes.txt").write_text("these are my notes, " * 200)
+    (tmp_path / "empty.db").touch()
+    url = place if ":" in place else str(tmp_path / place)
+    with pytest.raises((StorageError, SettingError), match=opened):
+        Study.load(url)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["empty.db", "notes.txt"]
+    if created is None:
+        assert new_study(url).ask().number == 1
+        return
+    with pytest.raises((StorageError, SettingError), match=created):
         new_study(url)
-
-
-def test_a_server_that_refuses_us_is_not_waited_for(postgres: str) -> None:
-    with pytest.raises(StorageError, match="does not exist"):
-        Study.load(postgres + "_none")
+    assert (tmp_path / "notes.txt").read_text() == "these are my notes, " * 200
 
 
 def test_no_password_is_shown(postgres: str) -> None:
@@ -244,26 +223,6 @@ def test_a_file_stays_what_it_is_when_the_process_goes_elsewhere(
     assert len(Study.load(str(tmp_path / "study.db"))) == 1
 
 
-def test_what_was_read_before_a_backup_came_back_counts_no_more(tmp_path: Path) -> None:
-    """By the time it is read the backup may have grown longer than what was read before."""
-    file, backup = tmp_path / "study.db", tmp_path / "backup.db"
-    study = new_study(str(file), ENDLESS)
-    study.close()
-    shutil.copy(file, backup)
-    for _ in range(3):
-        trial = study.ask()
-        study.tell(trial, rewards_of(trial))
-    before = study.digest
-    study.close()
-    backup.rename(file)
-    with Study.load(str(file)) as other:
-        for _ in range(5):
-            trial = other.ask()
-            other.tell(trial, rewards_of(trial, seed=1))
-        assert other.digest != before
-        assert study.digest == other.digest
-
-
 class Backup:
     """A copy of a database, made and restored in place by the database's own tools while others have it open."""
 
@@ -293,15 +252,13 @@ class Backup:
 @pytest.mark.parametrize("more", [3, 25, 40])  # fewer changes than were read, as many, more
 def test_a_backup_restored_in_place_is_noticed_by_who_has_the_study_open(url: str, tmp_path: Path, more: int) -> None:
     study = new_study(url, ENDLESS, epsilon=0.001)
-    run(study, 5, [])
+    run(study, 5)
     backup = Backup(url, tmp_path)
-    run(study, 25, [])
+    run(study, 25)
     before = study.digest
     backup.restore()
     with Study.load(url) as other:
-        for _ in range(more):
-            trial = other.ask()
-            other.tell(trial, rewards_of(trial, seed=1))
+        run(other, more, seed=1)
         assert study.digest == other.digest != before
         assert verify(study.certificate(), storage=url).answer == "yes"
     study.close()
@@ -310,7 +267,7 @@ def test_a_backup_restored_in_place_is_noticed_by_who_has_the_study_open(url: st
 def test_a_trial_that_runs_when_a_backup_is_restored_settles_as_the_log_says(url: str, tmp_path: Path) -> None:
     """Its row has a number and a change that were there before."""
     study = new_study(url, ENDLESS, epsilon=0.001)
-    run(study, 3, [])
+    run(study, 3)
     trial, ahead = study.ask(2)
     study.tell(ahead, rewards_of(ahead))
     backup = Backup(url, tmp_path)
@@ -330,16 +287,14 @@ def test_what_was_read_before_a_restored_backup_poisons_no_snapshot(
 ) -> None:
     monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 20)
     study = new_study(url, ENDLESS, epsilon=0.001)
-    run(study, 5, [])
+    run(study, 5)
     backup = Backup(url, tmp_path)
-    run(study, 25, [])
+    run(study, 25)
     study.sync()
     backup.restore()
     with Study.load(url) as other:
-        for _ in range(30):
-            trial = other.ask()
-            other.tell(trial, rewards_of(trial, seed=1))
-    run(study, 50, [])
+        run(other, 30, seed=1)
+    run(study, 50)
     with study.storage.reading(study.name) as log:
         assert log.snapshot_prefix() > 60
     fresh = Study.load(url)
@@ -351,16 +306,14 @@ def test_what_was_read_before_a_restored_backup_poisons_no_snapshot(
 
 def test_a_snapshot_of_another_log_is_not_used(url: str, tmp_path: Path) -> None:
     study = new_study(url, ENDLESS, epsilon=0.001)
-    run(study, 5, [])
+    run(study, 5)
     backup = Backup(url, tmp_path)
-    run(study, 25, [])
+    run(study, 25)
     study.sync()
     snapshot = study._fold.snapshot()
     backup.restore()
     with Study.load(url) as other:
-        for _ in range(30):
-            trial = other.ask()
-            other.tell(trial, rewards_of(trial, seed=1))
+        run(other, 30, seed=1)
         with other.storage.writing(other.name) as log:
             log.save_snapshot(snapshot)
         assert Study.load(url).digest == other.digest
@@ -369,7 +322,7 @@ def test_a_snapshot_of_another_log_is_not_used(url: str, tmp_path: Path) -> None
 
 def test_imports_that_a_restored_backup_does_not_hold_may_be_repeated(url: str, tmp_path: Path) -> None:
     study = new_study(url, ENDLESS, epsilon=0.001)
-    run(study, 1, [])
+    run(study, 1)
     backup = Backup(url, tmp_path)
     results = [({step: options[0] for step, options in ENDLESS.items()}, [0.25] * len(ENDLESS))]
     assert study.import_trials(results) == 1
@@ -395,16 +348,3 @@ def test_a_result_is_not_reported_to_a_trial_of_another_plan(url: str, tmp_path:
                 do(trial, rewards_of(trial)[:2])
         assert other.evidence_trials == 0
     study.close()
-
-
-def test_connections_of_the_parent_are_not_closed_where_the_file_was_replaced(tmp_path: Path) -> None:
-    file = tmp_path / "study.db"
-    new_study(str(file)).close()
-    storage = Storage(str(file))
-    storage.names()
-    inherited = storage._engine.pool
-    storage._process = -1  # as after a fork
-    shutil.copy(file, tmp_path / "other.db")
-    (tmp_path / "other.db").rename(file)
-    assert storage.names() == ["work"]
-    assert inherited in storages._ABANDONED

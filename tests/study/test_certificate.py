@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from surepath import MDP, Study
 from surepath._checks import rounded_up
 from surepath.errors import CertificateError, SettingError, StudyError
 from surepath.study.certificate import Certificate, verify
 from surepath.study.storage import Storage
-from surepath.verify.file import assumptions, content_hash, statement
+from surepath.verify.file import assumptions
 from tests.study.pipelines import new_study, pipeline, play
 from tests.verify.tools import mended
 
@@ -48,16 +46,6 @@ def test_it_says_that_nothing_is_proven_before_every_option_was_seen() -> None:
     assert certificate["statement"] == "Nothing is proven yet after 2 trials."
     assert certificate["done"] is False
     assert verify(certificate, storage=study.storage).answer == "yes"
-
-
-def test_on_the_way_it_states_what_is_proven_so_far() -> None:
-    study = new_study(epsilon=0.001, problem=pipeline(sigma=1.0))
-    play(study, trials=60)
-    certificate = study.certificate()
-    assert not certificate["done"]
-    assert 0.001 < certificate["certified_gap"] < np.inf
-    assert certificate["certified_gap"] == pytest.approx(study.certified_gap, rel=0.011)
-    assert verify(certificate).answer == "yes"
 
 
 def test_results_after_the_stop_do_not_spoil_the_proof() -> None:
@@ -125,33 +113,6 @@ def test_an_exclusion_after_the_stop_asks_for_a_new_proof() -> None:
     assert verify(certificate, storage=study.storage).answer == "yes"
 
 
-def test_a_gap_that_needs_options_ruled_out_earlier_holds_the_sums_of_those_moments() -> None:
-    study = new_study(epsilon=0.0)
-    play(study, means_seed=4)
-    certificate = study.certificate()
-    assert certificate["certified_gap"] == 0.0
-    assert certificate["proof"]["by"] == "evidence"
-    assert verify(certificate).answer == "yes"
-
-
-@pytest.mark.parametrize("noise", ["bernstein", "betting", "unknown"])
-def test_learned_noise_is_checked_from_its_scores(noise: str) -> None:
-    mdp = pipeline() if noise == "unknown" else pipeline(sigma=None, reward_range=(-2.0, 2.0))
-    learner = {"name": "challenger"} if noise == "unknown" else {"name": "challenger", "noise": noise}
-    study = new_study(problem=mdp, learner=learner, sigma="unknown" if noise == "unknown" else None, epsilon=0.5)
-    play(study)
-    certificate = study.certificate()
-    assert certificate["certified_gap"] <= 0.5
-    assert certificate["proof"]["by"] == "evidence"
-    assert verify(certificate).answer == "yes"
-    assert verify(certificate, storage=study.storage).answer == "yes"
-    content = certificate.to_dict()
-    content["certified_gap"] /= 2
-    content["statement"] = statement(content)
-    content["sha256"] = content_hash(content)
-    assert verify(content, storage=study.storage).answer == "no"
-
-
 def test_minimized_scores_and_worst_scores_of_failures_are_put_in_words() -> None:
     mdp = pipeline(sigma=None, reward_range=(-2.0, 2.0), direction="minimize")
     study = new_study(problem=mdp, epsilon=1.0, on_failure="worst")
@@ -166,10 +127,7 @@ def test_minimized_scores_and_worst_scores_of_failures_are_put_in_words() -> Non
     ("text", "why"),
     [
         ("", "it is not JSON"),
-        ("[]", 'it lacks "kind"'),
-        ('{"kind": "surepath certificate"}', "has format None"),
-        ('{"kind": "surepath certificate", "format": 99}', "has format 99; this version .* format 8 alone"),
-        ('{"b": 1, "a": 1, "a": 2}', "the field 'a' appears twice in one object"),
+        ('{"kind": "surepath certificate", "format": 99}', r"has format 99; this version .* format \d+ alone"),
         ('{"a": NaN}', "it holds NaN"),
         ("[" * 100_000, "it is not JSON"),
     ],
@@ -177,35 +135,22 @@ def test_minimized_scores_and_worst_scores_of_failures_are_put_in_words() -> Non
 def test_files_that_are_no_certificate_are_refused_in_words(tmp_path: Path, text: str, why: str) -> None:
     file = tmp_path / "certificate.json"
     file.write_text(text)
-    with pytest.raises(CertificateError, match=why.replace("[", r"\[")):
+    with pytest.raises(CertificateError, match=why):
         Certificate.load(file)
-
-
-def test_a_missing_file_is_refused_in_words(tmp_path: Path) -> None:
     with pytest.raises(CertificateError, match="nowhere"):
         Certificate.load(tmp_path / "nowhere.json")
 
 
 # The assumptions that it lists are all that its proof rests on --------------------------------------------------------
 
-STEPS = {"model": ["a", "b", "c", "d"]}
 
-
-def certificate_of(mdp: MDP, **settings: Any) -> tuple[Study, dict[str, Any]]:
-    """A finished study of coins."""
-    learner = {"name": "challenger", **settings}
-    study, rng = Study.create(mdp, "memory", learner=learner, epsilon=0.6, delta=0.5), np.random.default_rng(1)
-    while not study.done:
-        study.tell(study.ask(), (rng.random(1) < 0.5).astype(float))
-    return study, study.certificate().to_dict()
-
-
-@pytest.mark.parametrize("sigma", [-0.1, [0.1, -1.0, 0.1, 0.1]])
+@pytest.mark.parametrize("sigma", [-0.1, [0.1, -1.0] * 7])
 def test_a_sigma_below_zero_proves_nothing(sigma: Any) -> None:
-    mdp = MDP.from_steps(STEPS)
-    content = certificate_of(mdp, sigma=0.1)[1]
+    study = new_study()
+    play(study)
+    content = study.certificate().to_dict()
     content["settings"]["sigma"] = sigma
-    content["assumptions"] = assumptions(content, mdp)
+    content["assumptions"] = assumptions(content, study.mdp)
     assert verify(mended(content)).answer == "no"
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
-import threading
-import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,20 +38,15 @@ def python(program: str, *more: str) -> str:
     ("text", "scores"),
     [
         ("0.5 0.25", [0.5, 0.25]),
-        ("0.5,0.25\n\n", [0.5, 0.25]),
         ("epoch 1\n3 of 7\n-0.5\t1e-3\n", [-0.5, 1e-3]),
-        ("9 9\n0.5 0.25", [0.5, 0.25]),
         ("model: fine\n0.5\n0.25\n", [0.5, 0.25]),
         ("9\n0.5\n0.25\n", [0.5, 0.25]),
         ("8 9\n0.5\n", [0.5]),  # two and one make three: the line before is not part of it
-        ("0.5\n", [0.5]),
         ("", []),
         ("[0.5, 0.25]", [0.5, 0.25]),
         ('{"prompt": 0.25, "model": 0.5}', {"model": 0.5, "prompt": 0.25}),
-        ('{"model": 0.5, "prompt": null}', {"model": 0.5}),
         ('{"model": null, "prompt": 0.5}', {}),
         ("[0.5, null]", [0.5]),
-        ("[]", []),
     ],
 )
 def test_scores_as_commands_print_them(text: str, scores: Any) -> None:
@@ -69,9 +60,7 @@ def test_scores_as_commands_print_them(text: str, scores: Any) -> None:
         ("0.5 0.25 0.125", "it printed 3 numbers, not 2"),
         ("[0.5, 0.25, 0.125]", "it printed 3 scores, not 2"),
         ('{"modle": 0.5}', "no step is called 'modle'"),
-        ("{oops", "not JSON"),
         ("[" * 100_000, "not JSON"),
-        ("0.5\n0.25\nall done", "its last line is 'all done'"),
         ("\x1b[2J", r"its last line is '\\\\x1b"),
     ],
 )
@@ -88,12 +77,6 @@ def test_words_are_filled_in_after_the_splitting() -> None:
     assert command.words(trial(hostile)) == [
         "echo", "a b; rm -rf '*' x", "--n=7", "$(id)", "{print $1}", "{model}",
     ]  # fmt: skip
-
-
-def test_options_reach_the_program_as_they_are() -> None:
-    program = "import sys; print(sys.argv[1:], file=sys.stderr); sys.exit(3)"
-    done = Command(MDP_2, python(program, "{model}"))(trial({"model": "x; echo 1 2", "prompt": "long"}))
-    assert done.note == "exit code 3: ['x; echo 1 2']"
 
 
 def test_the_environment_carries_the_plan() -> None:
@@ -165,14 +148,12 @@ def test_outcomes(program: str, rewards: Any, note: str | None) -> None:
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        ("print('hello')", r"the command came to its end, but its last line is 'hello', not 2 numbers"),
-        ("print(1, 2, 3)", r"but it printed 3 numbers, not 2: '1 2 3'"),
+        ("print(1, 2, 3)", r"the command came to its end, but it printed 3 numbers, not 2: '1 2 3'"),
         (
             "print(0.5)",
             r"^no score for step prompt, but the command came to its end and printed '0.5'; where a trial fails, end "
             r"with an exit code other than 0$",
         ),
-        ("pass", r"^no score for steps model, prompt, but the command came to its end and printed ''"),
     ],
 )
 def test_what_a_program_that_did_not_fail_must_not_print(program: str, words: str) -> None:
@@ -202,40 +183,6 @@ def test_steps_whose_score_is_known_may_be_left_out(
 
 def test_the_input_is_empty() -> None:
     assert Command(MDP_2, python("print(0.5, float(len(input('') or 'x')))"))(trial()).note is not None
-
-
-def test_children_end_with_all_they_have_started(tmp_path: Path) -> None:
-    """The child ignores a polite request and has a child of its own, which outlives it."""
-    file = tmp_path / "pids"
-    grandchild = "import time; time.sleep(600)"
-    program = (
-        "import os, signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
-        f"other = subprocess.Popen([sys.executable, '-c', '{grandchild}']);"
-        f"open('{file}.part', 'w').write(f'{{os.getpid()}} {{other.pid}}'); os.rename('{file}.part', '{file}');"
-        "time.sleep(600)"
-    )
-    command = Command(MDP_2, python(program))
-    thread = threading.Thread(target=command, args=(trial(),))
-    thread.start()
-    end = time.monotonic() + 60
-    while not file.exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    pids = [int(word) for word in file.read_text().split()]
-    assert all(alive(pid) for pid in pids)
-    command.end()
-    thread.join(60)
-    end = time.monotonic() + 60
-    while any(alive(pid) for pid in pids) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not any(alive(pid) for pid in pids)
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def test_a_plan_that_is_scored_at_the_end_goes_in_step_by_step() -> None:

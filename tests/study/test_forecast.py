@@ -7,7 +7,7 @@ import pytest
 
 from surepath import MDP, Study
 from surepath.errors import SettingError
-from surepath.study.forecast import SIMULATED_WORK, draw_world, forecast
+from surepath.study.forecast import draw_world, forecast
 from tests.study.pipelines import new_study, pipeline, play
 from tests.study.worlds import bounded
 
@@ -59,17 +59,6 @@ def test_it_says_when_it_was_cut_short() -> None:
     guess = forecast(study, draws=8, seconds=0.05)
     assert guess.cut
     assert "cut short for time" in str(guess)
-
-
-def test_the_same_log_gives_the_same_forecast_and_another_log_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIMULATED_WORK, "compiled", 20_000)
-    studies = [new_study(epsilon=0.001, problem=pipeline(sigma=0.3)) for _ in range(3)]
-    for study, seed in zip(studies, (0, 0, 1)):
-        play(study, trials=30, seed=seed)
-    first, again, other = (forecast(study, more=20, draws=8, seconds=60.0) for study in studies)
-    assert first == again != other
-    assert first.cut  # by the number of trials, not by the clock
-    assert len({n for n, left in zip(first.played, first.left) if np.isinf(left)}) == 1
 
 
 def test_a_finished_study_needs_nothing_more() -> None:

@@ -15,14 +15,12 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from surepath import MDP, Study
 from surepath.errors import RewardError, SettingError, StudyError
-from surepath.study.performing import Call, Cost, RayExecutor, Retry
+from surepath.study.performing import Cost, RayExecutor, Retry
 from surepath.study.runner import Command
-from surepath.study.trial import Trial
 from tests.cli.shell import SOURCE
 from tests.study.worlds import BEST, NEVER, SCORE, new_study, rows, scores, states
 
@@ -78,22 +76,9 @@ def test_all_coroutines_run_in_one_loop_at_the_same_time() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
-def test_what_a_coroutine_raises_is_a_failed_trial() -> None:
-    async def breaks(plan: dict[Any, Any]) -> AsyncIterator[float]:
-        yield 0.5
-        if len(study) == 2:
-            raise ValueError("no answer")
-        yield 0.5
-
-    study = new_study(epsilon=NEVER)
-    study.optimize(breaks, n_trials=3)
-    assert [(row.state, row.rewards, row.note) for row in rows(study)][1] == (
-        "partial",
-        (0.5,),
-        "ValueError: no answer",
-    )
+def test_a_coroutine_that_a_function_returns_is_no_answer() -> None:
     with pytest.raises(RewardError, match="the function returned a coroutine; pass the async function itself"):
-        study.optimize(lambda plan: later(plan))
+        new_study().optimize(lambda plan: later(plan))
 
 
 WORKER = """
@@ -253,12 +238,11 @@ def test_a_batch_fails_where_one_of_its_cases_does() -> None:
             raise ValueError("bad ticket")
         yield 1.0
 
-    trial = Trial(1, {"a": "x"}, np.zeros(1, dtype=np.int64), 0.0, "asked", "me", ("1", "2", "3"))
-    done = Call(function, 2)(trial)
-    assert (done.note, len(done.parts)) == ("ValueError: bad ticket", 3)
     study = new_study(epsilon=NEVER, cases=["2"], cases_per_trial=2)
     study.optimize(function, n_trials=1)
-    assert [(row.state, row.rewards) for row in rows(study)] == [("partial", (0.5,))]
+    assert [(row.state, row.rewards, row.note) for row in rows(study)] == [
+        ("partial", (0.5,), "ValueError: bad ticket")
+    ]
 
 
 def test_a_command_gets_the_case_tells_its_cost_and_is_run_again_after_named_codes(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def test_what_no_waiting_helps_fails_at_once(postgres: str, tmp_path: Path) -> N
     port = postgres.rpartition(":")[2].partition("/")[0]
     for url, words in (
         (f"{postgres}?sslmode=require", "SSL"),
+        (f"{postgres}_none", "does not exist"),
         (f"postgresql://surepath@/study?host={tmp_path}&port={port}", "No such file"),
         ("postgresql://surepath@no-such-host.invalid/study", "Name or service|No address|not known|resolve"),
     ):

@@ -87,16 +87,8 @@ def test_callbacks_see_each_trial_and_can_end_the_run() -> None:
     assert [outcome.trial.number for outcome in seen] == [1, 2, 3]
     assert seen[0].rewards == (0.5, 0.25)
     assert seen[0].state == "complete"
-
-
-def test_an_error_in_a_callback_is_not_swallowed() -> None:
-    study = new_study(epsilon=NEVER)
-
-    def call(*_: object) -> None:
-        raise RuntimeError("mine")
-
-    with pytest.raises(RuntimeError, match="mine"):
-        study.optimize(scores, callbacks=[call], n_jobs=2)
+    with pytest.raises(ZeroDivisionError):  # nor is an error of theirs swallowed
+        study.optimize(scores, callbacks=[lambda *_: 1 / 0], n_jobs=2)
 
 
 @pytest.mark.parametrize(
@@ -155,18 +147,13 @@ def test_another_worker_may_finish_the_study() -> None:
 
     def meanwhile(plan: dict[Any, Any]) -> list[float]:
         if next(turn) == 0:
-            while not other.done:
-                trial = other.ask()
+            for trial in other.ask(30):  # they count once the trial that runs here is told
                 other.tell(trial, scores(trial.plan))
-                if trial.number > 1000:
-                    pytest.fail("the other worker does not get done")
-                if other.status().settled == 0 and trial.number > 30:
-                    break  # the prefix waits for the trial that runs here
         return scores(plan)
 
     study.optimize(meanwhile)
     assert study.done
-    assert next(turn) < 20
+    assert next(turn) == 1
 
 
 def test_an_interrupt_gives_the_trial_back_and_is_raised_again() -> None:

@@ -104,22 +104,6 @@ def test_a_budget_by_told_costs_alone() -> None:
     assert len(study.ask(9, budget=2.0)) == 3
 
 
-def test_a_failed_trial_costs_what_was_run_of_it() -> None:
-    study = new()
-    assert study.spent == 0.0
-    first = study.ask()
-    study.fail(first)
-    assert study.spent == study.mdp.price(first.path[:1])
-    second = study.ask()
-    study.fail(second, [0.5])
-    assert study.spent == study.mdp.price(first.path[:1]) + study.mdp.price(second.path)
-    before = study.spent
-    study.cancel(study.ask())
-    study.import_trials([(second.plan, [0.1, 0.2])])
-    assert study.spent == before
-    assert new(MDP.from_steps(STEPS, sigma=0.1)).spent is None
-
-
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.3, 30.0), st.lists(st.sampled_from(["tell", "fail", "ask"]), max_size=30), st.integers(1, 3))
 def test_nothing_is_assigned_beyond_the_budget(budget: float, moves: list[str], n: int) -> None:
@@ -195,21 +179,6 @@ def test_the_certificate_says_that_costs_count() -> None:
     assert verify(certificate, storage=study.storage).holds
 
 
-def test_another_process_and_a_restored_export_have_spent_the_same(tmp_path: Path) -> None:
-    place = f"sqlite:///{tmp_path / 's.db'}"
-    study = new(priced(cost_weight=0.1), place)
-    study.optimize(play, n_trials=3, progress=False)
-    study.ask()
-    study._write(lambda log: log.save_snapshot(study._fold.snapshot()))
-    again = Study.load(place, "s")
-    assert again.spent == study.spent
-    assert again.mdp.cost_weight == 0.1
-    study.export(tmp_path / "s.jsonl")
-    other = Study.from_export(tmp_path / "s.jsonl", "memory", "s")
-    assert other.spent == study.spent
-    assert other.digest == study.digest
-
-
 def test_status_and_explanation_say_what_was_spent_and_what_counts() -> None:
     study = new(priced(cost_weight=0.1))
     study.optimize(play, n_trials=4, progress=False)
@@ -228,12 +197,3 @@ def test_a_rule_of_ones_own_is_refused_by_a_study() -> None:
 
     with pytest.raises(SettingError, match="sampling=widest is a rule of your own"):
         new(learner={"name": "challenger", "sampling": widest})
-
-
-def test_running_trials_count_in_full_against_a_budget() -> None:
-    study = new(MDP.from_steps(STEPS, sigma=0.1, costs={"model": 1.0}))
-    assert len(study.ask(2, budget=3.5)) == 2
-    assert study.spent == 0.0
-    assert len(study.ask(2, budget=3.5)) == 1
-    with pytest.raises(BudgetError, match=r"3\.00 are spent or under way, and the next trial costs 1\.00"):
-        study.ask(budget=3.5)

@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pytest
 
-from surepath import MDP, Study
+from surepath import Study
 from surepath._checks import rounded_up
 from surepath.errors import MissingExtraError
 from surepath.study.status import gap_history
+from tests.study import pipelines
 from tests.study.worlds import NEVER, new_study, scores
 
 # The status of a study: in words, as progress, in notebooks, and the gap over the trials ------------------------------
 
 
-def test_a_status_is_printed_in_words() -> None:
+def test_a_status_is_printed_in_words_and_progress_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     study = new_study()
-    study.optimize(scores)
+    study.optimize(scores, progress=True)
     lines = str(study.status()).splitlines()
     assert lines[0].startswith(f"{study.name} in ")
     assert lines[1] == f"trials: {len(study):,} complete"
     assert lines[2].startswith("best plan: model=")
     assert lines[3].endswith(", wrong with probability 0.1 at most: done")
-
-
-def test_the_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
-    study = new_study()
-    study.optimize(scores, progress=True)
     said = capsys.readouterr().err
     assert "1 running: nothing proven yet" in said
-    assert (
-        f"{len(study)} trials, 0 running: proven gap {rounded_up(study.certified_gap)}, wanted 0.3, done (model="
-        in said
-    )
+    done = f"{len(study)} trials, 0 running: proven gap {rounded_up(study.certified_gap)}, wanted 0.3, done (model="
+    assert done in said
     assert "more trials" not in said
 
 
@@ -50,30 +43,13 @@ def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err == ""
 
 
-STEPS = {"a": ["x", "y"], "b": ["u", "v", "w"]}
-GOOD = {"y": 0.21, "w": 0.22}
-
-
-def played(study: Study, trials: int) -> list[float]:
-    """Play trials with scores in [0, 1]; returns what was proven after each."""
-    rng, gaps = np.random.default_rng(0), []
-    for _ in range(trials):
-        trial = study.ask()
-        scores = [GOOD.get(str(option), 0.2) + 0.05 * rng.standard_normal() for option in trial.plan.values()]
-        study.tell(trial, np.clip(scores, 0, 1))
-        gaps.append(study.certified_gap)
-    return gaps
-
-
 @pytest.mark.parametrize("noise", ["declared", "betting", "unknown"])
 def test_the_past_is_what_was_proven_at_the_time(noise: str) -> None:
-    sigmas: dict[str, Any] = {"declared": 0.1, "betting": None, "unknown": "unknown"}
-    mdp = MDP.from_steps(STEPS, reward_range=(0, 1)) if noise == "betting" else MDP.from_steps(STEPS)
-    dependence = "independent" if noise == "unknown" else "any"
-    study = Study.create(mdp, "memory", epsilon=0.01, delta=0.1, sigma=sigmas[noise], dependence=dependence)
-    gaps = played(study, 24)
+    problem = pipelines.pipeline(sigma=None, reward_range=(-1, 2)) if noise == "betting" else pipelines.pipeline()
+    study = pipelines.new_study(problem=problem, epsilon=NEVER, sigma="unknown" if noise == "unknown" else None)
+    gaps = [study.certified_gap for seed in range(60) if pipelines.play(study, 1, seed)]
     points = gap_history(study)
-    assert [point[0] for point in points] == list(range(1, 25))
+    assert [point[0] for point in points] == list(range(1, 61))
     assert np.isfinite(gaps).any()
     np.testing.assert_allclose([point[1] for point in points], gaps, rtol=1e-9)
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from surepath import Study
 from surepath.cli.main import app
-from surepath.errors import RewardError, SettingError, StudyError, SurepathError
+from surepath.errors import RewardError, SettingError, SurepathError
 from tests.cli.studies import SCORE, call, created, facts
 
 
@@ -51,14 +51,6 @@ def test_a_lab_cycle_by_csv_alone(here: Path) -> None:
     assert "95 recorded before, nothing changed" in call("tell", "plate.csv")
     assert facts("tell", "plate.csv") == {"told": 0, "repeated": 95, "late": 0, "empty": [8], "done": before["done"]}
     assert {**facts("status"), "now": 0, "running": 0} == {**before, "now": 0, "running": 0}
-
-
-def test_a_sheet_without_plans_is_refused(here: Path) -> None:
-    created("--lease", "7d")
-    call("ask", "--n", "2")
-    (here / "plate.csv").write_text("number,score.chunk,score.model\n1,0.5,0.5\n")
-    assert "plate.csv lacks the column 'plan.chunk'" in call("tell", "plate.csv", error=StudyError)
-    assert facts("status")["states"]["running"] == 2
 
 
 def test_a_sheet_that_cannot_be_written_takes_no_trials(here: Path) -> None:
@@ -116,7 +108,4 @@ def test_past_results(here: Path) -> None:
     assert "not picked by how they came out" in said
     assert call("import-log", "past.csv") == "past.csv was imported before; nothing changed\n"
     assert facts("status")["trials"] == 2
-    with (here / "past.csv").open("a") as file:
-        file.write("256,small,0.6,0.5\n")
-    assert "past.csv: 2 of 3 results are in the log already" in call("import-log", "past.csv", error=StudyError)
-    assert call("import-log", "past.csv", "--again").startswith("imported 3 trials")
+    assert call("import-log", "past.csv", "--again").startswith("imported 2 trials")

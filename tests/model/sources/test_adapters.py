@@ -262,28 +262,6 @@ def test_early_ends_are_padded() -> None:
         assert (episode.rewards == np.where(mdp.is_known[episode.path], 0.0, 1.0)).all()
 
 
-class Ledger:
-    """The part of a learner that discovery needs."""
-
-    def __init__(self, mdp: MDP, stops_after: int) -> None:
-        self.mdp, self.stops_after, self.told = mdp, stops_after, 0
-
-    @property
-    def stopped(self) -> bool:
-        return self.told >= self.stops_after
-
-    def tell(self, path: Any, rewards: Any) -> None:
-        self.mdp.check_path(path)
-        self.told += 1
-
-
-def test_a_learner_takes_the_episodes_until_it_stops() -> None:
-    discovery = run(MDP.from_arrays([[[0, 1], [1, 0]], [[0, 0], [0, 0]]]))
-    mdp = discovery.mdp()
-    assert discovery.tell(Ledger(mdp, 100)) == discovery.episodes == 4
-    assert discovery.tell(Ledger(mdp, 2)) == 2
-
-
 def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
     discovery = Discovery(2, actions=2)
     with pytest.raises(SettingError, match=re.escape("no episode is running; call start(state) first")):

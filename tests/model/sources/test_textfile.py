@@ -98,19 +98,3 @@ def test_a_line_is_read_back_and_numbers_stay_numbers(cells: list[str | float]) 
     assert [plain_cell(cell) for cell in read] == [str(cell) for cell in cells]
     for cell, value in zip(read, cells):
         assert isinstance(value, str) or type(value)(cell) == value
-
-
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [
-        ("=1+2", "'=1+2"),
-        ("-5", "-5"),
-        ("-x", "'-x"),
-        ("\t=1", "\\x09=1"),
-        ("a;=1", "a;'=1"),
-        ("\x1b[2J", "\\x1b[2J"),
-        ("C:\\x1b", "C:\\x5cx1b"),
-    ],
-)
-def test_what_a_spreadsheet_would_run_is_written_as_text(text: str, cell: str) -> None:
-    assert safe_cell(text) == cell
