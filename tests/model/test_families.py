@@ -116,18 +116,15 @@ def test_cover_gap_needs_m_plus_one_paths_with_the_shortcut_and_2m_without(m: in
 BAD: list[tuple[Any, str]] = [
     (3, "an id is text such as 'chain-v1/n8k4/seed7', not 3"),
     ("chian-v1/n8k4/seed7", "no family of instances is called 'chian' (did you mean \"chain\"?)"),
-    ("chain", 'this surepath builds "chain-v1" and no other version of it'),
     ("chain-v1", 'after "chain-v1/" comes a shape such as "n8k4"'),
     ("chain-v1/n8k4/sead7", "'sead7' names no parameter (did you mean \"seed\"?)"),
     ("chain-v1/n8k4/seedx", "'seedx' does not hold a number"),
     ("chain-v1/n8k4", "is not how this instance is written; its id is 'chain-v1/n8k4/seed0'"),
     ("chain-v1/n8k4/sigma-1/seed0", "sigma must be 0 or more, not -1"),
-    ("chain-v1/n0k4/seed0", "steps must be at least 1, not 0"),
     ("tree-v1/a999h99/seed0", "at most 100,000,000 are built"),
     ("grid-v1/r1c1/seed0", "a grid needs at least two crossings"),
     ("minimax_hard-v1/s6a2h9", "minimax_hard needs 2, 4, 8, ... states (a start and a full binary tree), not 6"),
     ("minimax_tree-v1/s8a2h3", "minimax_tree needs a horizon above log2(states) = 3 for 8 states, not 3"),
-    ("minimax_hard-v1/s8a1h9", "minimax_hard needs at least 2 actions, not 1"),
     ("minimax_hard-v1/s8a2h8", "a horizon of at least 3 log2(states) = 9 for 8 states, not 8"),
     ("decoys-v1/b3k3/tiny0.75", "decoys needs 0 < tiny <= gap, not tiny 0.75 and gap 0.5"),
 ]
@@ -140,8 +137,6 @@ def test_bad_ids_are_refused_in_words(id: Any, message: str) -> None:
 
 
 def test_the_paper_counts_gaps_of_unreachable_states_too() -> None:
-    from surepath import theory
-
     for seed in range(20):
         instance = families.paper_random(seed=seed)
         assert instance.id is not None

@@ -55,7 +55,6 @@ def test_steps_and_options_go_by_name_or_number() -> None:
         ({"chunk": "512", "anser": "fast"}, "no step is called 'anser' (did you mean \"answer\"?)"),
         ({"chunk": "512", 7: "fast"}, 'no step is called 7 (valid: "chunk", "answer")'),
         ({"chunk": "512", "answer": "carefull"}, "no option 'carefull' in state 'large' (did you mean \"careful\"?)"),
-        ({"chunk": "256", "answer": "careful"}, "step 'answer' has no option 'careful' in state 'small' (valid: "),
         ({"chunk": "512", "answer": 9}, "step 'answer' has no option 9 in state 'large'"),
         ({"chunk": "512", "answer": True}, "a plan names each option by text or by a whole number, not True"),
         ({"chunk": "512", 0: "512", 1: "fast"}, "the plan names step 'chunk' twice"),
@@ -89,7 +88,6 @@ def test_a_number_that_may_be_a_name_is_not_guessed() -> None:
         ("ab", "the names of steps must be a list of texts, not 'ab'"),
         (("a",), "there are 2 steps but 1 names of steps; give one per step"),
         (("a", "a"), "two steps are both called 'a'; names of steps differ"),
-        (("a", ""), "the name of a step must be text and not empty, not ''"),
         (("a", 1), "the name of a step must be text and not empty, not 1"),
     ],
 )

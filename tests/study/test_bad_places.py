@@ -249,9 +249,17 @@ class Backup:
         subprocess.run([folder / program, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.fixture
+def study(url: str) -> Iterator[Study]:
+    """A study that does not end, in a database that a backup can be made of."""
+    with new_study(url, ENDLESS, epsilon=0.001) as made:
+        yield made
+
+
 @pytest.mark.parametrize("more", [3, 25, 40])  # fewer changes than were read, as many, more
-def test_a_backup_restored_in_place_is_noticed_by_who_has_the_study_open(url: str, tmp_path: Path, more: int) -> None:
-    study = new_study(url, ENDLESS, epsilon=0.001)
+def test_a_backup_restored_in_place_is_noticed_by_who_has_the_study_open(
+    study: Study, url: str, tmp_path: Path, more: int
+) -> None:
     run(study, 5)
     backup = Backup(url, tmp_path)
     run(study, 25)
@@ -261,12 +269,12 @@ def test_a_backup_restored_in_place_is_noticed_by_who_has_the_study_open(url: st
         run(other, more, seed=1)
         assert study.digest == other.digest != before
         assert verify(study.certificate(), storage=url).answer == "yes"
-    study.close()
 
 
-def test_a_trial_that_runs_when_a_backup_is_restored_settles_as_the_log_says(url: str, tmp_path: Path) -> None:
+def test_a_trial_that_runs_when_a_backup_is_restored_settles_as_the_log_says(
+    study: Study, url: str, tmp_path: Path
+) -> None:
     """Its row has a number and a change that were there before."""
-    study = new_study(url, ENDLESS, epsilon=0.001)
     run(study, 3)
     trial, ahead = study.ask(2)
     study.tell(ahead, rewards_of(ahead))
@@ -279,14 +287,12 @@ def test_a_trial_that_runs_when_a_backup_is_restored_settles_as_the_log_says(url
         other.tell(trial, rewards_of(trial, seed=7))
         assert study.digest == other.digest
         assert study.learner.sums.tolist() == other.learner.sums.tolist()
-    study.close()
 
 
 def test_what_was_read_before_a_restored_backup_poisons_no_snapshot(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("surepath.study.fold.SAVE_EVERY", 20)
-    study = new_study(url, ENDLESS, epsilon=0.001)
     run(study, 5)
     backup = Backup(url, tmp_path)
     run(study, 25)
@@ -301,11 +307,9 @@ def test_what_was_read_before_a_restored_backup_poisons_no_snapshot(
     assert fresh.evidence_trials == 85
     assert verify(fresh.certificate(), storage=url).answer == "yes"
     fresh.close()
-    study.close()
 
 
-def test_a_snapshot_of_another_log_is_not_used(url: str, tmp_path: Path) -> None:
-    study = new_study(url, ENDLESS, epsilon=0.001)
+def test_a_snapshot_of_another_log_is_not_used(study: Study, url: str, tmp_path: Path) -> None:
     run(study, 5)
     backup = Backup(url, tmp_path)
     run(study, 25)
@@ -317,11 +321,9 @@ def test_a_snapshot_of_another_log_is_not_used(url: str, tmp_path: Path) -> None
         with other.storage.writing(other.name) as log:
             log.save_snapshot(snapshot)
         assert Study.load(url).digest == other.digest
-    study.close()
 
 
-def test_imports_that_a_restored_backup_does_not_hold_may_be_repeated(url: str, tmp_path: Path) -> None:
-    study = new_study(url, ENDLESS, epsilon=0.001)
+def test_imports_that_a_restored_backup_does_not_hold_may_be_repeated(study: Study, url: str, tmp_path: Path) -> None:
     run(study, 1)
     backup = Backup(url, tmp_path)
     results = [({step: options[0] for step, options in ENDLESS.items()}, [0.25] * len(ENDLESS))]
@@ -331,12 +333,10 @@ def test_imports_that_a_restored_backup_does_not_hold_may_be_repeated(url: str, 
     backup.restore()
     assert study.import_trials(results) == 1
     assert len(study) == 2
-    study.close()
 
 
-def test_a_result_is_not_reported_to_a_trial_of_another_plan(url: str, tmp_path: Path) -> None:
+def test_a_result_is_not_reported_to_a_trial_of_another_plan(study: Study, url: str, tmp_path: Path) -> None:
     """Such as one that has its number since a backup was restored."""
-    study = new_study(url, ENDLESS, epsilon=0.001)
     backup = Backup(url, tmp_path)
     trial = study.ask()
     backup.restore()
@@ -347,4 +347,3 @@ def test_a_result_is_not_reported_to_a_trial_of_another_plan(url: str, tmp_path:
             with pytest.raises(StudyError, match=r"trial 1 is the plan .*; not "):
                 do(trial, rewards_of(trial)[:2])
         assert other.evidence_trials == 0
-    study.close()

@@ -1,8 +1,12 @@
-"""Many processes on one study: no lock error reaches a user, no trial is assigned twice before its lease ends."""
+"""Many processes on one study, some killed at any moment.
+
+No lock error reaches a user, no trial is assigned twice before its lease ends, no told score is lost or counts twice.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from pathlib import Path
@@ -10,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from tests.study.postgres import Server
-from tests.study.workers import ENDLESS, check_nothing_lost, new_study, read_notes, start, states_of
+from tests.study.workers import ENDLESS, check_nothing_lost, kill, new_study, read_notes, start
+from tests.study.worlds import states
 
 PROCESSES = 8
+KILLS = 80
 TRIALS = int(os.environ.get("SUREPATH_TRIALS", "40"))  # of each process; 500 is the full size
 
 
@@ -29,7 +35,7 @@ def test_processes_share_a_study(url: str, tmp_path: Path) -> None:
     assert [process.exitcode for process in crew] == [0] * PROCESSES
     numbers = [number for (number,) in found["asked"]]
     assert sorted(numbers) == list(range(1, PROCESSES * TRIALS + 1))
-    assert states_of(url) == {"complete": PROCESSES * TRIALS}
+    assert states(study) == {"complete": PROCESSES * TRIALS}
     check_nothing_lost(url, found)
     study.close()
 
@@ -59,4 +65,36 @@ def test_a_server_restarted_in_mid_study_is_waited_for(
     assert [process.exitcode for process in crew] == [0, 0, 0]
     assert len(found["told"]) == 180
     check_nothing_lost(postgres, found)
+    study.close()
+
+
+@pytest.mark.slow
+def test_workers_are_killed_at_any_moment(url: str, tmp_path: Path) -> None:
+    study = new_study(url, ENDLESS, lease=0.5, epsilon=0.2)
+    study.sync()
+    notes, rng = tmp_path / "notes", random.Random(1)
+    crew = [start(study, notes) for _ in range(3)]
+    kills = 0
+    while kills < KILLS:
+        time.sleep(rng.uniform(0.0, 0.05))
+        victim = rng.randrange(len(crew))
+        if kill(crew[victim]):
+            kills += 1
+        elif study.done:  # there must be something to interrupt
+            study.tighten(study.epsilon * 0.8)
+        crew[victim] = start(study if kills % 4 else url, notes)  # inherited from this process, or opened anew
+    end = time.monotonic() + 400  # a busy machine may need minutes
+    while not study.done and time.monotonic() < end:
+        crew = [process if process.is_alive() else start(study, notes) for process in crew]
+        time.sleep(0.1)
+    for process in crew:
+        process.join(30)
+    assert study.done
+    found = read_notes(notes)
+    assert found["error"] == []
+    assert len(found["told"]) > 100
+    check_nothing_lost(url, found)
+    assert study.best_plan["first"] == "b"
+    assert study.best_plan["third"] == "c"
+    assert states(study)["expired"] > 3, states(study)  # kills did hit workers between ask and tell
     study.close()

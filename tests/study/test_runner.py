@@ -101,18 +101,6 @@ def test_absurd_options_are_refused_before_anything_runs(options: dict[str, Any]
     assert len(study) == 0
 
 
-def test_jobs_run_at_the_same_time() -> None:
-    study = new_study(epsilon=NEVER)
-    meeting = threading.Barrier(4, timeout=60)
-
-    def together(plan: dict[Any, Any]) -> list[float]:
-        meeting.wait()  # passes only when four trials run at once
-        return scores(plan)
-
-    study.optimize(together, n_jobs=4, n_trials=8)
-    assert states(study) == {"complete": 8}
-
-
 def test_every_storage_serves_threads(opening: Callable[[], Storage]) -> None:
     study = new_study(opening(), epsilon=0.2)
     study.optimize(scores, n_jobs=3)

@@ -122,23 +122,6 @@ def test_runners_attend_their_trials(place: Any) -> None:
     assert study._read(lambda log: [row.attended for row in log.trials(1, 9)]) == [True, True, False]
 
 
-def test_a_plan_that_kills_its_worker_is_not_assigned_for_ever(place: Any) -> None:
-    storage, clock = place
-    study = new(storage, lease=1)
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        trial = study.ask()
-        if trial.plan["chunk"] == "512":  # kills its worker
-            clock.time += 2
-        else:
-            study.tell(trial, score(trial.plan, rng))
-    clock.time += 20  # by now the last ones are given up too
-    visits = study.learner.visits
-    assert visits[[0, 2, 3]].min() >= 3
-    study.exclude({"chunk": "512"})
-    assert study.done
-
-
 def test_a_failure_can_count_as_the_worst_score(place: Any) -> None:
     mdp = MDP.from_steps(STEPS, reward_range=(0.0, 1.0))
     study = Study.create(mdp, place[0], epsilon=0.2, delta=0.1, on_failure="worst")
@@ -196,9 +179,7 @@ def test_scores_that_cannot_be_counted_put_a_study_in_doubt(tmp_path: Path) -> N
     assert verify(study.certificate(), storage=study.storage).answer == "yes"
     change(tmp_path, "update trials set rewards = '[-1e30, 0.5]' where number = 2")
     study = Study.load(url)
-    while not study.done:
-        trial = study.ask()
-        study.tell(trial, score(trial.plan, np.random.default_rng(trial.number)))
+    play(study, seed=1)
     status = study.status()
     assert status.answer == "in doubt"
     assert "1 trial could not be counted, with scores too large or outside what was declared" in str(status)

@@ -8,7 +8,6 @@ import os
 import signal
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -136,13 +135,6 @@ def forget_snapshots(place: str | Storage) -> None:
     with storage.writing("work") as log:
         log.run(sql.DROP_SNAPSHOTS)
     storage.close()
-
-
-def states_of(url: str) -> Counter[str]:
-    """Count the trials of a log by state."""
-    study = Study.load(url)
-    with study.storage.reading(study.name) as log:
-        return Counter(row.state for row in log.trials(1, 10**9))
 
 
 def in_child(do: Callable[[], Any]) -> Any:

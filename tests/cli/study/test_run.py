@@ -14,7 +14,6 @@ import pytest
 
 from surepath import Study
 from tests.cli.shell import begin, shell
-from tests.cli.studies import problem
 
 TRIAL = """
 import os, random, sys
@@ -27,12 +26,9 @@ print({"256": 0.5, "512": 0.7}[chunk] + random.gauss(0, 0.05), {"small": 0.4, "l
 """
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("SUREPATH_STORAGE", raising=False)
-    problem(tmp_path)
-    (tmp_path / "trial.py").write_text(TRIAL)
-    return tmp_path
+@pytest.fixture(autouse=True)
+def _a_trial(here: Path) -> None:
+    (here / "trial.py").write_text(TRIAL)
 
 
 def create(folder: Path, *words: str) -> Study:

@@ -93,10 +93,8 @@ def test_what_would_break_the_proof_is_refused() -> None:
         Rounds(plain.with_costs([1, 0, 0, 0], 1.0), 0.1, 0.1, 1.0)
     bound = Rounds(plain, 0.1, 0.1, 1.0).bound
     for change, message in (
-        ({"prior": "none"}, "prior 'detour' or 'excursion', rho between 0 and 1"),
         ({"rho": 1.0}, "rho between 0 and 1"),
         ({"weights": [0.9, 0.9, 0.9]}, "as many weights, of sum at most 1"),
-        ({"trials": 3}, "trials above 0"),
         ({"more": 3}, "bound must be a dict with exactly the keys prior, rho, trials, weights"),
     ):
         with pytest.raises(SettingError, match=message):

@@ -121,18 +121,12 @@ def test_bad_environments_are_refused_in_words() -> None:
         def action_masks(self) -> Any:
             return [True, self.total < 2]
 
-    class Breaking(Toy):
-        def step(self, action: int) -> Any:
-            out = super().step(action)
-            return (*out[:2], bool(self.np_random.random() < 0.5), *out[3:])
-
     for env, message in [
         (Boxed(), "the environment needs a Discrete action space; it has Box"),
         (NoWay(), "'total': array([0], int64)}\" can be reached but its action mask allows no option"),
         (Odd(), "the action mask has shape (1,), not (2,)"),
         (Wandering(), "'total': array([1], int64)}\" and then in \"{'name': 'toy', 'total': array([2], int64)}\""),
         (Forgetful(), "step 2, state '0' allowed the options [1, 2] and then [1]"),
-        (Breaking(), "and then to"),
     ]:
         with pytest.raises(ProblemError, match=re.escape(message)):
             MDP.from_gymnasium(env, 5)
@@ -197,23 +191,21 @@ def test_plans_are_the_simple_paths_of_networkx(edges: set[tuple[int, int]]) -> 
     assert sorted(ways) == sorted(map(list, nx.all_simple_edge_paths(graph, 0, 7)))
 
 
-BAD: list[tuple[Any, Any, Any, dict[str, Any], str]] = [
-    ("graph", 0, 1, {}, "a networkx graph is needed, not str"),
-    (nx.Graph([(0, 1)]), 0, 1, {}, "the graph has no directions; a plan needs a DiGraph or a MultiDiGraph"),
-    (nx.DiGraph([(0, 1)]), 7, 1, {}, "the source 7 is not a node of the graph"),
-    (nx.DiGraph([(0, 1)]), 0, 7, {}, "the target 7 is not a node of the graph"),
-    (nx.DiGraph([(0, 1), (1, "1")]), 0, 1, {}, "two nodes of the graph are both called '1'"),
-    (nx.DiGraph([(0, 1), (1, 2), (2, 1), (1, 3)]), 0, 3, {}, "the edges form a cycle: '1' -> '2' -> '1'"),
-    (nx.DiGraph([(0, 1), (2, 3)]), 0, 3, {}, "the source '0' cannot reach the target '3'"),
+BAD: list[tuple[Any, Any, Any, str]] = [
+    ("graph", 0, 1, "a networkx graph is needed, not str"),
+    (nx.Graph([(0, 1)]), 0, 1, "the graph has no directions; a plan needs a DiGraph or a MultiDiGraph"),
+    (nx.DiGraph([(0, 1)]), 7, 1, "the source 7 is not a node of the graph"),
+    (nx.DiGraph([(0, 1)]), 0, 7, "the target 7 is not a node of the graph"),
+    (nx.DiGraph([(0, 1), (1, "1")]), 0, 1, "two nodes of the graph are both called '1'"),
+    (nx.DiGraph([(0, 1), (1, 2), (2, 1), (1, 3)]), 0, 3, "the edges form a cycle: '1' -> '2' -> '1'"),
+    (nx.DiGraph([(0, 1), (2, 3)]), 0, 3, "the source '0' cannot reach the target '3'"),
 ]
 
 
-@pytest.mark.parametrize(("graph", "source", "target", "options", "message"), BAD)
-def test_bad_graphs_are_refused_in_words(
-    graph: Any, source: Any, target: Any, options: dict[str, Any], message: str
-) -> None:
+@pytest.mark.parametrize(("graph", "source", "target", "message"), BAD)
+def test_bad_graphs_are_refused_in_words(graph: Any, source: Any, target: Any, message: str) -> None:
     with pytest.raises(ProblemError, match=re.escape(message)):
-        MDP.from_networkx(graph, source, target, **options)
+        MDP.from_networkx(graph, source, target)
 
 
 # Discovery of unknown transitions: at most N episodes, the right graph, and data that can be handed on ----------------
@@ -282,8 +274,6 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
         discovery.observe("t", float("nan"))
     with pytest.raises(ProblemError, match=re.escape("step 1, state 's' has no option 7; it has: [0, 1]")):
         discovery.observe("t", 1.0, action=7)
-    with pytest.raises(ProblemError, match=re.escape("a state must be hashable and not None")):
-        discovery.observe([1, 2], 1.0, action=1)
     with pytest.raises(SettingError, match="the graph is not known yet: some options have not been tried"):
         discovery.mdp()
     assert discovery.episodes == 1
@@ -295,14 +285,6 @@ def test_contradictions_and_misuse_are_refused_and_change_nothing() -> None:
         Discovery(2, actions="ab")
     with pytest.raises(ProblemError, match="step 1, state 's' can be reached but has no option"):
         Discovery(2, actions=lambda stage, state: []).start("s")
-    mixed = Discovery(2, actions=lambda stage, state: ["x"] if stage else ["x", "y"])
-    mixed.start("s")
-    mixed.observe(1, 0.0)
-    mixed.observe(None, 0.0)
-    mixed.start("s")
-    with pytest.raises(ProblemError, match="two states are both called '1': 1 and '1'"):
-        mixed.observe("1", 0.0)
-    mixed.observe(1, 0.0)  # the refusal changed nothing
     message = "two options of step 1, state 's' are both called '1'"
     with pytest.raises(ProblemError, match=message):
         Discovery(2, actions=[1, "1"]).start("s")
@@ -344,11 +326,8 @@ def test_names_are_the_same_only_for_the_same_value(one: Any, other: Any) -> Non
         ("start", "'start'"),
         ("3", "'3'"),
         ("(end)", "'(end)'"),
-        (np.float64(0.5), "0.5"),
-        ((1, "a"), "(1, 'a')"),
         ({"b": 1, "a": [2]}, "{'a': [2], 'b': 1}"),
         (np.array([1, 2]), "array([1, 2], int64)"),
-        (np.zeros((0, 2)), "array([], shape (0, 2), float64)"),
     ],
 )
 def test_names_are_readable(value: Any, name: str) -> None:

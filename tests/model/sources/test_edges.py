@@ -110,10 +110,8 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ([{**ROW, "sigmaa": 1}], {}, "row 1 has an unknown column 'sigmaa' (did you mean \"sigma\"?)"),
     ([{"state": "a"}], {}, "row 1 has no action; every row names its state and its action"),
     ([(0, 0.5, "x", "b")], {}, "row 1: state must be text or a whole number, not 0.5"),
-    ([(0.0, "a", "x", "b")], {}, "row 1: stage must be a whole number 0, 1, 2, ...; got 0.0"),
     ([{**ROW, "mean": float("nan")}], {}, "row 1: mean must be finite, not nan"),
     ([{**ROW, "sigma": -1}], {}, "row 1 (stage 0, state 'a', option 'x'): sigma must be 0 or more, not -1"),
-    ([{**ROW, "low": 1, "high": 0}], {}, "low must not exceed high, but 1 > 0"),
     ([{**ROW, "known": 1, "sigma": 1}], {}, "a known score has no noise; leave sigma out or drop known"),
     ([{**ROW, "known": 1, "mean": 2}], {}, "the known score 1 and the mean 2 disagree"),
     ([{**ROW, "low": 0, "high": 1, "mean": 2}], {}, "the mean 2 lies outside [0, 1]"),
@@ -139,17 +137,14 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {},
         "the edges form a cycle: 'b' -> 'c' -> 'b'; without `stage` the edges must form a DAG",
     ),
-    ([("a", "x", "b"), ("b", "y", "a")], {}, "every state has a row that leads to it, so there is a cycle or no start"),
     ([("a", "x", "c"), ("b", "y", "c")], {}, "2 states could be the start ('a', 'b'); name one with source"),
     ([("home", "x", "c")], {"source": "hoem"}, "no row leaves the source 'hoem' (did you mean \"home\"?)"),
-    (ROUTES, {"target": "wrok"}, "no row leads to the target 'wrok' (did you mean \"work\"?)"),
     (ROUTES, {"source": "park", "target": "home"}, "the source 'park' cannot reach the target 'home'"),
     (
         [{**ROW, "sigma": 1}, {**ROW, "action": "y"}],
         {},
         "has no sigma while other rows have; give it one, or a default",
     ),
-    ([{**ROW, "mean": 1}, {**ROW, "action": "y"}], {}, "has no mean while other rows have; give every edge a mean or"),
     ([ROW], {"states": ["a", "a"]}, "the list of states names 'a' twice"),
 ]
 
@@ -177,8 +172,4 @@ def test_a_number_and_its_text_are_not_one_state() -> None:
     message = "row 2 has the state '1' where row 1 has 1; write a state's name the same way everywhere"
     with pytest.raises(ProblemError, match=re.escape(message)):
         MDP.from_edges([(0, 0, "x", 1), (1, "1", "x", None)])
-    with pytest.raises(ProblemError, match=re.escape("row 2 has the state 1 where row 1 has '1'; write")):
-        MDP.from_edges(
-            [{"state": "0", "action": "x", "next_state": "1"}, {"state": 1, "action": "x", "next_state": "2"}]
-        )
     assert MDP.from_edges([(0, 0, "x", np.int64(1)), (1, 1, "x", None)]).n_arcs == 2

@@ -30,19 +30,9 @@ BAD_JSON: list[tuple[str, str]] = [
     ('{"version": ' + "9" * 5000 + "}", "p holds a number too long to read"),
     (json.dumps({"version": 1, "edges": [EDGE]}), "p: the problem lacks the field 'format'"),
     (json.dumps(HEAD), "p: the problem lacks the field 'edges'"),
-    (problem(edges=[]), "p: edges must have at least 1 item, not []"),
-    (problem(edges=7), "p: edges must be a valid list, not 7"),
     (problem(epsilonn=1), "p: there is an unknown field 'epsilonn' (did you mean \"epsilon\"?)"),
-    (
-        problem(edges=[{"state": "a", "acton": "x"}]),
-        "p: edges[0] has an unknown column 'acton' (did you mean \"action\"?)",
-    ),
     (json.dumps({**HEAD, "steps": 7}), "p: steps must be a valid dictionary, not 7"),
     (json.dumps({**HEAD, "steps": {"a": ["x"]}, "sigma": -1}), "p: sigma must be 0 or more, not -1"),
-    (
-        json.dumps({**HEAD, "steps": {"a": ["x"]}, "low": 2, "high": 1}),
-        "p: the lowest score must not exceed the",
-    ),
     (
         json.dumps({**HEAD, "steps": {"a": ["x"]}, "low": 0, "high": 1e-120}),
         "p: the lowest and highest score",
@@ -55,9 +45,7 @@ BAD_JSON: list[tuple[str, str]] = [
     (problem(edges=[{**EDGE, "known": 1e200}]), "p: edges[0]: known must lie within 1e+150 of 0, not 1e+200"),
     (problem(about=7), "p: about must be a valid string or be a valid list, not 7"),
     (problem(direction="maximise"), "p: direction must be 'maximize' or 'minimize', not 'maximise'"),
-    (problem(epsilon=-1), "p: epsilon must be 0 or more, not -1"),
     (problem(delta=1), "p: delta must lie strictly between 0 and 1, not 1"),
-    (problem(low=1), "p: low and high go together; give both or neither"),
     (problem(states=["b"]), "p: state 'a' is not in the list of states"),
     (
         problem(edges=[{**MEAN, "low": 0, "high": 1}], law="gaussian"),
@@ -70,7 +58,6 @@ BAD_JSON: list[tuple[str, str]] = [
         problem(edges=[MEAN], law="beta", low=0, high=1, sigma=0.1),
         'p: scores drawn by the law "beta" have a sub-Gaussian factor of half their range, more than',
     ),
-    (problem(edges=[MEAN], low=0, high=1, concentration=-1), "p: concentration must be positive, not -1"),
 ]
 
 
@@ -85,17 +72,12 @@ BAD_CSV: list[tuple[bytes, str]] = [
     (HEADER.encode(), "p.csv: edges must have at least 1 item, not []"),
     (b"state,action,nextstate\n", "p.csv, line 1 has an unknown column 'nextstate' (did you mean \"next_state\"?)"),
     (b"state,action\n", "p.csv, line 1 lacks the column 'next_state'"),
-    (b"state,action,next_state,state\n", "p.csv, line 1 names the column 'state' twice"),
     (b"# why\n" + HEADER.encode() + b"a,x\n", "p.csv, line 3 has 2 cells; the header has 3 columns"),
     (HEADER.encode() + b'a,"x,b\n', "p.csv, line 2 is not valid CSV"),
     (HEADER.encode() + b"a,x,b\na,x,c\n", "p.csv: line 3 (state 'a', option 'x') repeats line 2"),
     (
         b"stage," + HEADER.encode() + b"0.0,a,x,b\n",
         "p.csv: line 2: stage must be a whole number",
-    ),
-    (
-        b"state,action,next_state,mean\na,x,b,-1e151\n",
-        "p.csv: line 2: mean must lie within 1e+150 of 0, not -1e+151",
     ),
     (b"\xff\xfe", "is not UTF-8 text (byte 0); problem files are text only"),
 ]

@@ -48,19 +48,6 @@ def test_a_file_with_means_is_a_world_of_its_law(law: Law, fields: dict[str, Any
     assert (loaded.epsilon, loaded.delta, loaded.name, loaded.about) == (0.1, 0.05, "five", ("text",))
 
 
-def test_padding_prices_ranges_and_direction_survive(tmp_path: Path) -> None:
-    mdp = MDP.from_edges(
-        [
-            {"state": "home", "action": "taxi", "next_state": "work", "known": 20},
-            {"state": "home", "action": "walk", "next_state": "park", "sigma": 2},
-            {"state": "park", "action": "bus", "next_state": "work", "low": 1, "high": 9},
-        ],
-        direction="minimize",
-    )
-    mdp.save(tmp_path / "routes.json")
-    assert MDP.load(tmp_path / "routes.json") == mdp
-
-
 @pytest.mark.parametrize("toll", [{}, {"low": 0, "high": 1}])
 @pytest.mark.parametrize("head", [{"low": 0, "high": 1, "sigma": 1.0}, {"law": "bernoulli"}])
 def test_declared_sigma_and_ranges_of_known_edges_survive(
@@ -71,7 +58,7 @@ def test_declared_sigma_and_ranges_of_known_edges_survive(
         {**EDGE, "action": "toll", "known": 0.5, **toll},
         {**EDGE, "action": "y", "mean": 1},
     ]
-    first = parse_json_problem(problem(edges=edges, **head)).mdp
+    first = parse_json_problem(problem(edges=edges, direction="minimize", **head)).mdp
     first.save(tmp_path / "p.json")
     assert MDP.load(tmp_path / "p.json") == first
 
@@ -101,12 +88,9 @@ def test_a_problem_is_saved_as_json(tmp_path: Path) -> None:
 
 
 def test_what_the_schema_cannot_say_is_still_checked() -> None:
-    for fields, message in (
-        ({"mean": 1e160}, "edges[0]: mean must lie within 1e+150 of 0, not 1e+160"),
-        ({"low": 1.0}, "edges[0] (state 'a', option 'x'): low and high go together; give both or neither"),
-    ):
-        with pytest.raises(ProblemError, match=re.escape(message)):
-            parse_json_problem(problem(edges=[{"state": "a", "action": "x", **fields}]))
+    message = "edges[0] (state 'a', option 'x'): low and high go together; give both or neither"
+    with pytest.raises(ProblemError, match=re.escape(message)):
+        parse_json_problem(problem(edges=[{"state": "a", "action": "x", "low": 1.0}]))
 
 
 def test_the_published_schema_is_the_one_in_use() -> None:
@@ -145,9 +129,7 @@ def test_a_file_may_list_steps() -> None:
     [
         ({"steps": None}, "the problem lacks the field 'edges' (or 'steps')"),
         ({"steps": {"a": []}}, "steps.a must have at least 1 item, not []"),
-        ({"steps": {"a": "x"}}, "steps.a must be a valid list"),
         ({"depends": "next"}, "depends must be 'previous' or 'none' or be a valid dictionary, not 'next'"),
-        ({"depends": {"chunk": "model"}}, "step 'chunk' cannot depend on 'model'"),
         ({"scores": ["answer"]}, "scores names no step 'answer'"),
         ({"states": ["a"]}, "states belongs to a problem of edges; this one has steps"),
         ({"steps": None, "edges": [{"state": "a", "action": "b"}], "scores": "end"}, "scores belongs to steps"),

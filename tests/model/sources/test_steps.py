@@ -111,15 +111,12 @@ def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
     ("steps", "options", "message"),
     [
         ({}, {}, "steps must be a mapping {step: options} with at least one step, not {}"),
-        (["a"], {}, "steps must be a mapping {step: options} with at least one step, not ['a']"),
         ({1: ["x"]}, {}, "the name of a step must be text and not empty, not 1"),
         ({"a": "xy"}, {}, "step 'a' needs a list of at least one option, not 'xy'"),
-        ({"a": ["x", None]}, {}, "an option of step 'a' must be text or a number, not None"),
         ({"a": [1, "1"]}, {}, "step 'a' has the option '1' twice"),
         ({"a": [0.5, float("nan")]}, {}, "an option of step 'a' must be finite, not nan"),
         ({"a": ["x"]}, {"depends": "previus"}, "depends 'previus' is not known (did you mean \"previous\"?)"),
         (RAG, {"depends": {"anser": ["model"]}}, "depends names no step 'anser' (did you mean \"answer\"?)"),
-        (RAG, {"depends": {"answer": ["modle"]}}, "step 'answer' depends on no step 'modle' (did you mean \"model\"?)"),
         (
             RAG,
             {"depends": {"chunk": ["model"]}},
@@ -138,13 +135,7 @@ def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
         ),
         (RAG, {"sigma": {"chunk": 1}, "scores": "end"}, 'with scores="end" sigma is one number: the noise of the one'),
         (RAG, {"structure": "additive"}, 'structure="additive" is for scores="end" or a list of some steps'),
-        (RAG, {"structure": "tree", "scores": "end"}, "structure 'tree' is not known (valid: \"additive\")"),
         (RAG, {"structure": "additive", "scores": list(RAG)[:1]}, "must be scored"),
-        (
-            {"a": ["x"], "b": ["y"]},
-            {"structure": "additive", "scores": "end", "sigma": {"a": 1.0}},
-            "sigma is that of a score, and 'a' has none (valid: \"b\")",
-        ),
         (
             {"a": ["x"], "b": ["y"]},
             {"structure": "additive", "scores": "end", "sigma": [1.0, 2.0]},
@@ -180,15 +171,12 @@ def test_a_dependency_that_blows_up_is_told_before_it_is_built() -> None:
     assert mdp.n_arcs == 262_142
 
 
-@pytest.mark.parametrize("costs", [None, {"s0": 1.0}])
-def test_too_many_plans_with_one_score_are_refused_before_any_is_made(
-    costs: dict[str, float] | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_plans_with_one_score_are_refused_before_any_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = {f"s{i}": ["a", "b"] for i in range(24)}
     message = "these steps make 16,777,216 plans; at most 20,000 are taken"
     monkeypatch.setattr("surepath.model.steps.product", lambda *_: pytest.fail("the plans were listed"))
     with pytest.raises(ProblemError, match=message):
-        MDP.from_steps(steps, sigma=0.1, scores="end", costs=costs)
+        MDP.from_steps(steps, sigma=0.1, scores="end", costs={"s0": 1.0})
 
 
 def test_one_score_at_the_end_makes_every_plan_an_option() -> None:
