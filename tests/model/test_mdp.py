@@ -21,22 +21,13 @@ pytestmark = pytest.mark.pure
 
 
 @given(mdps())
-def test_number_of_paths_matches_enumeration(mdp: MDP) -> None:
-    paths = all_paths(mdp)
+def test_arcs_and_paths_are_those_of_enumeration(mdp: MDP) -> None:
+    rows, paths = list(zip(*mdp.arcs)), all_paths(mdp)
+    assert rows == sorted(rows)  # by stage, state, action
+    assert [mdp.arc(*map(int, row)) for row in rows] == list(range(mdp.n_arcs))
+    assert {arc for path in paths for arc in path} == set(range(mdp.n_arcs))
     assert mdp.n_paths == len(paths)
     assert mdp.log_paths == pytest.approx(np.log(len(paths)))
-
-
-@given(mdps())
-def test_arcs_are_numbered_in_stage_state_action_order(mdp: MDP) -> None:
-    rows = list(zip(*mdp.arcs))
-    assert rows == sorted(rows)
-    assert [mdp.arc(*map(int, row)) for row in rows] == list(range(mdp.n_arcs))
-
-
-@given(mdps())
-def test_every_arc_lies_on_a_path(mdp: MDP) -> None:
-    assert {arc for path in all_paths(mdp) for arc in path} == set(range(mdp.n_arcs))
 
 
 def test_equal_content_is_equal_and_hashes_alike() -> None:

@@ -93,15 +93,6 @@ def test_a_known_reward_overrules_every_law() -> None:
         assert sample_of(instance, 1, 1) == [-7.0]
 
 
-def test_costs_are_turned_inside_and_only_there() -> None:
-    mdp = MDP.from_arrays([[[0, 0]]], direction="minimize")
-    instance = Instance(mdp, Gaussian([3.0, 5.0], 0.0))
-    assert instance.optimal_return == 3.0
-    assert instance.gains.tolist() == [-3.0, -5.0]
-    assert instance.regret_of([1]) == 2.0
-    assert sample_of(instance, 0, 1) == [-3.0]
-
-
 BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Gaussian([0.1, float("nan")]), "means must be finite; at place 1 it is nan"),
     (lambda: Gaussian(["a", "b"]), "means must be numbers, not text; got ['a', 'b']"),

@@ -74,7 +74,6 @@ def _change(lines: list[str], at: int, **changes: Any) -> list[str]:
         (lambda lines: _change(lines, 2, rewards=[]), "line 3 is damaged: a complete trial with 0 scores"),
         (lambda lines: _change(lines, 2, path=[0, 99]), "line 3 is damaged"),
         (lambda lines: _change(lines, 2, asked="noon"), "line 3 is damaged: .*its asked is 'noon'"),
-        (lambda lines: _change(lines, 2, surprise=1), "line 3 is damaged"),
         (lambda lines: _change(lines, 2, entry="poem"), "line 3 is damaged: unknown entry 'poem'"),
     ],
 )

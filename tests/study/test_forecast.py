@@ -67,10 +67,6 @@ def test_a_finished_study_needs_nothing_more() -> None:
     guess = study.forecast()
     assert guess.done
     assert "nothing more is needed" in str(guess)
-
-
-def test_wrong_numbers_are_refused() -> None:
-    study = new_study()
     for wrong in ({"more": 0}, {"draws": 0}, {"more": 1.5}):
         with pytest.raises(SettingError):
             study.forecast(**wrong)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from surepath.study import Study
-from surepath.study.storage import Reading, Storage, Writing
+from surepath.study.storage import Reading, Storage, Writing, decode_tree, encode_tree
 from surepath.study.tables import TransientError
 from tests.study.conftest import Clock
 from tests.study.workers import ENDLESS, STEPS, new_study, rewards_of
@@ -119,8 +119,6 @@ def test_ctrl_c_amid_a_step_loses_and_doubles_nothing(monkeypatch: pytest.Monkey
 
 
 def poisoned(content: bytes, kind: str) -> bytes:
-    from surepath.study.storage import decode_tree, encode_tree
-
     if kind == "bytes":
         return b"\x80\x04pickle?" + content[9:]
     if kind == "empty":

@@ -17,6 +17,7 @@ from surepath.errors import SettingError, StoppedError, StudyError, WaitingError
 from surepath.learners.rounds.learner import Rounds
 from surepath.study.certificate import verify
 from surepath.study.rounds import MOST_FAILURES
+from surepath.study.sheets import read_sheet, sheet_text
 from surepath.study.storage import Storage
 from surepath.verify.file import assumptions, content_hash
 from tests.study.conftest import Clock
@@ -160,8 +161,6 @@ def test_failures_can_count_as_the_worst_score() -> None:
 
 
 def test_a_round_is_a_plate_on_a_sheet_and_threads_share_it(tmp_path: Path) -> None:
-    from surepath.study.sheets import read_sheet, sheet_text
-
     study = new()
     trials = study.ask(99)
     assert len(trials) == study.learner.progress[1]  # the whole round, and no more

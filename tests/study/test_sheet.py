@@ -165,7 +165,6 @@ def test_past_results_are_trials(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("model,score.model,score.prompt\nlarge,0.5,0.5\n", "past.csv lacks the column 'plan.prompt'"),
         ("model,prompt,score.model,score.prompt\nlarge,long,0.5,0.5\nlarge,lon,0.5,0.5\n", "line 3: .*'lon'"),
         ("model,prompt,score.model,score.prompt\nlarge,long,0.5,1e300\n", "line 2: the .* is 1e\\+300"),
     ],

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from surepath import MDP, Study
 from surepath.errors import BudgetError, SettingError
 from surepath.study.certificate import verify
-from surepath.study.fold import Tally, affordable, money
+from surepath.study.fold import Tally, money
 from surepath.study.trial import Trial, TrialRow
+from tests.learners.functions import widest
+from tests.study.worlds import STEPS
 
-STEPS = {"model": ["small", "large"], "prompt": ["short", "long"]}
 COSTS = {"model": {"small": 0.25, "large": 2.0}, "prompt": {"long": 0.5}}
 SCORES = {"small": 0.4, "large": 1.0, "short": 0.1, "long": 0.7}
 
@@ -146,10 +147,6 @@ def test_budgets_that_make_no_sense_are_refused() -> None:
         free.ask(budget=3.0)
     with pytest.raises(SettingError, match="a budget is a positive amount, not -1"):
         new().optimize(play, budget=-1)
-    with pytest.raises(BudgetError, match=r"the next trial costs 3\.00"):
-        affordable(0.0, [3.0, 1.0], 2.0)
-    assert affordable(0.5, [1.0, 0.5, 0.1], 2.0) == 2
-    assert money(12.5) == "12.50"
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -169,17 +166,7 @@ def test_optimize_stops_within_its_budget(n_jobs: int, capsys: pytest.CaptureFix
     assert study.done
 
 
-def test_the_certificate_says_that_costs_count() -> None:
-    study = new(priced(cost_weight=0.1))
-    first = study.ask()
-    study.fail(first, [play(first.plan)[0]])
-    study.optimize(play, progress=False)
-    certificate = study.certificate()
-    assert "by score minus 0.1 times the cost" in str(certificate)
-    assert verify(certificate, storage=study.storage).holds
-
-
-def test_status_and_explanation_say_what_was_spent_and_what_counts() -> None:
+def test_status_explanation_and_certificate_say_what_was_spent_and_what_counts() -> None:
     study = new(priced(cost_weight=0.1))
     study.optimize(play, n_trials=4, progress=False)
     now = study.status()
@@ -190,10 +177,11 @@ def test_status_and_explanation_say_what_was_spent_and_what_counts() -> None:
     plain = new(MDP.from_steps(STEPS, sigma=0.1)).status().as_dict()
     assert (plain["spent"], plain["worth"]) == (None, "")
     assert "worth = score - 0.1 x cost" in study._repr_html_()
+    study.optimize(play, progress=False)
+    assert "by score minus 0.1 times the cost" in str(study.certificate())
+    assert verify(study.certificate(), storage=study.storage).holds
 
 
 def test_a_rule_of_ones_own_is_refused_by_a_study() -> None:
-    from tests.learners.functions import widest
-
     with pytest.raises(SettingError, match="sampling=widest is a rule of your own"):
         new(learner={"name": "challenger", "sampling": widest})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from surepath.errors import ConflictError, StorageError, StudyError
-from surepath.study.storage import Storage
+from surepath.study.storage import Storage, retrying
 from surepath.study.tables import PENDING_WRITE, build_tables, check_schema, open_engine, read_url, version
 from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, State, StudyRecord, TrialRow
 
@@ -184,13 +185,6 @@ class TestContract:
             with pytest.raises(ConflictError, match="was carried out before, with other content; nothing was changed"):
                 log.first_time("r", 2)
 
-    def test_the_newest_snapshot_replaces_the_others(self, storage: Storage) -> None:
-        for prefix in (1, 2, 3):
-            with storage.writing("one") as log:
-                log.save_snapshot(SnapshotRow(prefix, 0, bytes([prefix])))
-        with storage.reading("one") as log:
-            assert log.snapshot() == SnapshotRow(3, 0, b"\x03")
-
     def test_stamps_tell_changes_apart(self, storage: Storage, opening: Opening) -> None:
         for i in (1, 2, 3):
             with storage.writing("one") as log:
@@ -306,11 +300,6 @@ def test_tables_built_in_part_leave_nothing(url: str) -> None:
 
 
 def test_two_who_create_at_once_both_find_the_tables(url: str) -> None:
-    import threading
-    from dataclasses import replace
-
-    from surepath.study.storage import retrying
-
     errors: list[Exception] = []
 
     def create(i: int) -> None:

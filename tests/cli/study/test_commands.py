@@ -106,9 +106,8 @@ def test_a_password_is_not_repeated_among_the_commands_that_come_next() -> None:
 
 
 def test_what_a_study_needs_is_asked_for_by_its_option(here: Path) -> None:
-    problem(here, epsilon=None)
     text = (here / "problem.json").read_text()
-    (here / "problem.json").write_text(text.replace('"epsilon": null, ', ""))
+    (here / "problem.json").write_text(text.replace('"epsilon": 0.2, ', ""))
     said = call("create", "problem.json", error=SettingError)
     assert said == "the study needs epsilon, and the problem does not say it; give epsilon=... (--epsilon)"
 
@@ -128,22 +127,10 @@ def test_creating_twice(here: Path) -> None:
     assert "lease" in call("create", "problem.json", "--name", "b", "--lease", "soon", error=SettingError)
 
 
-@pytest.mark.parametrize(
-    ("pair", "way"), [("epsilon=3", "epsilon 3"), ("delta=0.5", "delta 0.5"), ("sigma=2", "sigma 2")]
-)
-def test_a_setting_that_has_an_option_of_its_own_is_not_passed_over(here: Path, pair: str, way: str) -> None:
-    problem(here)
-    said = call("create", "problem.json", "--set", pair, error=SettingError)
-    assert said.endswith(f": say --{way}")
+def test_a_setting_that_has_an_option_of_its_own_is_not_passed_over(here: Path) -> None:
+    for pair, way in (("epsilon=3", "epsilon 3"), ("sigma=2", "sigma 2")):
+        assert call("create", "problem.json", "--set", pair, error=SettingError).endswith(f": say --{way}")
     assert "a study runs Challenger" in " ".join(call("create", "problem.json", "--set", "name=EPRL", code=2).split())
-
-
-def test_noise_of_unknown_size_needs_no_declaration(here: Path) -> None:
-    problem(here, sigma=None)
-    call("create", "problem.json", "--set", "sigma=unknown", "--sigma", "1", code=2)
-    call("create", "problem.json", "--set", "sigma=unknown", code=1)  # the scores of a trial may depend on each other
-    call("create", "problem.json", "--set", "sigma=unknown", "--dependence", "independent")
-    assert facts("show")["settings"]["sigma"] == "unknown"
 
 
 def test_what_is_frozen_is_shown(here: Path) -> None:
