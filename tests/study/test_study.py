@@ -331,7 +331,7 @@ def test_a_study_takes_the_options_of_each_step_as_they_are() -> None:
     with pytest.raises(ProblemError, match="unknown field 'stepps'"):
         Study.create({"stepps": {"a": ["x"]}}, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
     file = {"format": "surepath-problem", "version": 1, "steps": {"a": [2.5, 1]}}
-    with pytest.raises(ProblemError, match="must be a valid string or be a valid integer, not 2.5"):
+    with pytest.raises(ProblemError, match=r"must be a valid string or be a valid integer, not 2\.5"):
         Study.create(file, storage="memory", epsilon=0.1, delta=0.1, sigma=0.1)
 
 
