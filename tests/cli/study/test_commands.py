@@ -204,7 +204,7 @@ def test_errors_are_one_line_with_an_exit_code(here: Path) -> None:
         (["enqueue", "chunk=512", "model=larg"], "step 'model' has no option 'larg' in state '512'", 1),
         (["exclude", "small"], "an option is written STEP=OPTION, such as model=large; 'small' has no '='", 2),
         (["tell", "1", "chunk=0.5", "0.7"], "a score is written STEP=SCORE, such as model=0.7; '0.7' has no '='", 2),
-        (["tell", "9" * 30, "0.5"], "the number of a trial must be at most", 1),
+        (["tell", "9" * 30, "0.5"], "there is no trial 9999", 1),
         (["ask", "--n", "999999999"], "n must be at most 100,000, not 999,999,999", 1),
         (["tighten", "nan"], "epsilon must be finite, not nan", 1),
         (["tell", "absent.csv"], "there is no file absent.csv", 1),
