@@ -52,10 +52,7 @@ EXACT = {0.1: 4.25, 0.01: 2.35, 1e-6: 1.55}  # delta -> target of the ratio to t
 # name -> instance by seed, trials (geometric mean of 50 instances x 20 runs) before single excursions decided the stop
 BEST_ITSELF: dict[str, tuple[Callable[[int], Instance], float]] = {
     "chain 8x2, sigma 0.2": (lambda seed: families.chain(8, 2, seed=seed, sigma=0.2), 1256.8),
-    "S=3 A=2 H=8, sigma 0.2": (
-        lambda seed: families.paper_random(3, 2, 8, min_gap=0.02, seed=seed, sigma=0.2),
-        1247.9,
-    ),
+    "S=3 A=2 H=8, sigma 0.2": (lambda seed: families.paper_random(3, 2, 8, min_gap=0.02, seed=seed, sigma=0.2), 1247.9),
     "S=4 A=3 H=10, sigma 0.1": (
         lambda seed: families.paper_random(4, 3, 10, min_gap=0.01, seed=seed, sigma=0.1),
         1537.5,

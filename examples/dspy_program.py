@@ -18,11 +18,7 @@ from dspy.utils import DummyLM
 from surepath import MDP, Study
 
 STEPS = {
-    "classify instruction": [
-        "Name the topic.",
-        "Name the topic, refunds first.",
-        "Quote, then name the topic.",
-    ],
+    "classify instruction": ["Name the topic.", "Name the topic, refunds first.", "Quote, then name the topic."],
     "classify model": ["small", "medium", "large"],
     "reply instruction": ["Reply.", "Reply kindly and briefly.", "Reply with the rule that applies."],
     "reply model": ["small", "medium", "large"],

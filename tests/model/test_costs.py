@@ -162,10 +162,7 @@ def test_a_column_cost_of_a_table_is_a_known_cost(tmp_path: Path) -> None:
     [
         (lambda: MDP.from_steps(STEPS, costs={"modle": 1}), "costs names no step 'modle'"),
         (lambda: MDP.from_steps(STEPS, cost_weight=0.5), "cost_weight is 0.5, but no option has a cost"),
-        (
-            lambda: MDP.from_steps(STEPS, costs=COSTS, cost_weight=-1),
-            "cost_weight says what one unit",
-        ),
+        (lambda: MDP.from_steps(STEPS, costs=COSTS, cost_weight=-1), "cost_weight says what one unit"),
         (lambda: MDP.from_arrays([[[0, 0]]]).with_costs([1, -2]), "a cost is a number of at least 0, not -2"),
         (
             lambda: MDP.from_edges([{"state": "a", "action": "x", "next_state": "", "cost": -1}]),

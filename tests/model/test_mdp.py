@@ -50,10 +50,7 @@ def test_equal_content_is_equal_and_hashes_alike() -> None:
         ({"next_state": [[[0, 1], [0]]]}, "its rows differ in length"),
         ({"next_state": [[[0]]], "initial_state": 0.0}, "initial_state must be a whole number, not 0.0"),
         ({"next_state": [[[0]]], "available": [[[1]]]}, "available must be bool"),
-        (
-            {"next_state": [[[0]]], "available": [[[True, True]]]},
-            r"must be bool \[1, 1, 1\]; got bool",
-        ),
+        ({"next_state": [[[0]]], "available": [[[True, True]]]}, r"must be bool \[1, 1, 1\]; got bool"),
         ({"next_state": [[[0]]], "direction": "maximise"}, 'did you mean "maximize"'),
     ],
 )

@@ -106,10 +106,7 @@ BAD: list[tuple[Callable[[], Law], str]] = [
     (lambda: Bounded(0, 1, [0.5, 2]), "means must lie in [0, 1]; option 1"),
     (lambda: Bounded(0, 1, sampler="normal"), 'sampler must be "beta" or "uniform", not \'normal\''),
     (lambda: Empirical([[1]]), "tables must have one sequence per option, 2; got 1"),
-    (
-        lambda: Empirical([[1], []]),
-        "the table of option 1 of step 1 (state 0) must be a non-empty row",
-    ),
+    (lambda: Empirical([[1], []]), "the table of option 1 of step 1 (state 0) must be a non-empty row"),
     (lambda: Gaussian([10**400, 1]), "means must be numbers, not 1000000"),
     (lambda: Bounded(0, 1, concentration="x"), "concentration must be a number, not 'x'"),  # type: ignore[arg-type]
     (lambda: Empirical([[1], [1e200]]), "must be a non-empty row of finite numbers within 1e+150 of 0; got [1e+200]"),

@@ -116,10 +116,7 @@ def test_the_tree_bound_takes_the_least_sigma_below_an_arc() -> None:
     expected = (
         log(5)
         / 4
-        * max(
-            2 * (1.0 / 1**2 / max(3 - 0.5, 0.1) ** 2 * 1 + 4 / 2.5**2),
-            1 / 3**2 + 4 / 2.5**2 + 4 / 2**2 + 4 / 2**2,
-        )
+        * max(2 * (1.0 / 1**2 / max(3 - 0.5, 0.1) ** 2 * 1 + 4 / 2.5**2), 1 / 3**2 + 4 / 2.5**2 + 4 / 2**2 + 4 / 2**2)
     )
     assert tree_lower_bound(Instance(mdp, Gaussian(means, sigma)), 0.1, 0.05) == pytest.approx(expected)
 

@@ -98,11 +98,7 @@ def test_the_passes_find_the_best_path_through_every_arc(mdp: MDP, seed: int) ->
 
 @settings(max_examples=40)
 @example(MDP.from_arrays(np.zeros((2, 1, 3), dtype=int)), 0, 0.0)
-@given(
-    mdps(max_states=2, max_horizon=3),
-    st.integers(0, 2**32 - 1),
-    st.sampled_from([0.0, 0.5]),
-)
+@given(mdps(max_states=2, max_horizon=3), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]))
 def test_what_is_proven_holds_for_every_path_listed(mdp: MDP, seed: int, epsilon: float) -> None:
     learner = Challenger(mdp, epsilon=epsilon, delta=0.1, sigma=0.3, dependence="independent")
     plain, seen = plain_of(learner), some_sums(mdp, seed)

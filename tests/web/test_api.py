@@ -132,12 +132,7 @@ JSON = "application/json"
     ("route", "body", "kind", "said"),
     [
         ("trials/1/tell", '{"rewards": ["a", 1, 2]}', "input", "rewards.0: Input should be a valid number"),
-        (
-            "trials/1/tell",
-            '{"rewards": [0.1, 0.2, 0.3], "more": 1}',
-            "input",
-            "there is no field more here; /api/",
-        ),
+        ("trials/1/tell", '{"rewards": [0.1, 0.2, 0.3], "more": 1}', "input", "there is no field more here; /api/"),
         ("trials/1/tell", '{"rewards": [1e400, 0.2, 0.3]}', "RewardError", ""),
         ("ask", '{"n": 1001}', "input", "n: Input should be less than or equal to 1000"),
         ("ask", '{"request": "a\\nb"}', "SettingError", "request must be printable text"),

@@ -22,8 +22,7 @@ def simulate(
         str, typer.Option(help="Challenger, EPRL, BPIUCRL, Uniform, Peer, WholePlan or Design.")
     ] = "Challenger",
     epsilon: Annotated[
-        list[float] | None,
-        typer.Option(help="How far from the best the answer may be; several times for several."),
+        list[float] | None, typer.Option(help="How far from the best the answer may be; several times for several.")
     ] = None,
     delta: Annotated[
         float | None, typer.Option(help="Allowed probability of a wrong answer; what the file asks, or 0.1.")

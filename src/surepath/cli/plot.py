@@ -31,12 +31,10 @@ class Kind(StrEnum):
 @app.command()
 def plot(
     kind: Annotated[
-        Kind,
-        typer.Argument(help="Of a study: graph, gap, intervals, challengers. Of an experiment: cost, compare."),
+        Kind, typer.Argument(help="Of a study: graph, gap, intervals, challengers. Of an experiment: cost, compare.")
     ],
     source: Annotated[
-        str,
-        typer.Argument(help="A study's storage; an experiment's folder; graph: a problem file or an instance too."),
+        str, typer.Argument(help="A study's storage; an experiment's folder; graph: a problem file or an instance too.")
     ],
     name: Annotated[str | None, typer.Argument(help="The study; may be left out where the storage has one.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The picture: .png, .svg or .pdf [KIND.png].")] = None,

@@ -29,8 +29,7 @@ Delta = Annotated[
     float | None, typer.Option(help="Allowed probability of a wrong answer; by default what the file asks.")
 ]
 Sigma = Annotated[
-    float | None,
-    typer.Option(help="Noise of every option, in place of the file's; needed where it declares none."),
+    float | None, typer.Option(help="Noise of every option, in place of the file's; needed where it declares none.")
 ]
 Dependence = Annotated[
     str | None,

@@ -57,10 +57,7 @@ def own(array: AnyArray, dtype: type) -> AnyArray:
 def graph_of(mdp: MDP) -> Graph:
     """Copy the graph of an MDP into kernel arrays."""
     return Graph(
-        own(mdp.first, np.int64),
-        own(mdp.target, np.int64),
-        own(mdp.source, np.int64),
-        own(mdp.stage_node, np.int64),
+        own(mdp.first, np.int64), own(mdp.target, np.int64), own(mdp.source, np.int64), own(mdp.stage_node, np.int64)
     )
 
 

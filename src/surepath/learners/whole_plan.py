@@ -176,13 +176,7 @@ class WholePlan(Learner):
     name: ClassVar[str] = "WholePlan"
 
     def __init__(
-        self,
-        mdp: MDP,
-        epsilon: float,
-        delta: float,
-        sigma: ArrayLike | None = None,
-        *,
-        widths: str | None = None,
+        self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None, *, widths: str | None = None
     ) -> None:
         super().__init__(mdp, epsilon, delta, sigma)
         self.widths = one_of("widths", widths or "paper", ARC_WIDTHS)

@@ -222,12 +222,7 @@ def decoys(bad: int = 3, options: int = 3, gap: float = 0.5, tiny: float = 0.01,
 
 @register(states="s", actions="a", horizon="h")
 def paper_random(
-    states: int = 2,
-    actions: int = 2,
-    horizon: int = 3,
-    min_gap: float = 0.1,
-    seed: int = 0,
-    sigma: float = 1.0,
+    states: int = 2, actions: int = 2, horizon: int = 3, min_gap: float = 0.1, seed: int = 0, sigma: float = 1.0
 ) -> Instance:
     """Build the paper's random instances: uniform next states, means uniform on [0, 1], Gaussian noise.
 

@@ -259,13 +259,7 @@ class MDP:
 
     @classmethod
     def from_networkx(
-        cls,
-        graph: Any,
-        source: Any,
-        target: Any,
-        *,
-        sigma: float | None = None,
-        direction: str = "maximize",
+        cls, graph: Any, source: Any, target: Any, *, sigma: float | None = None, direction: str = "maximize"
     ) -> MDP:
         """Build an MDP from a networkx graph without cycles: its paths lead from source to target.
 
@@ -286,13 +280,7 @@ class MDP:
 
     @classmethod
     def from_gymnasium(
-        cls,
-        env: Any,
-        horizon: int,
-        *,
-        seed: int = 0,
-        max_arcs: int = 1_000_000,
-        direction: str = "maximize",
+        cls, env: Any, horizon: int, *, seed: int = 0, max_arcs: int = 1_000_000, direction: str = "maximize"
     ) -> MDP:
         """Discover the graph of a deterministic Gymnasium environment by replaying actions from a reset.
 

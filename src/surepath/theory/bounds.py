@@ -144,12 +144,7 @@ class UpperBound:
 
 
 def upper_bound(
-    instance: Instance,
-    epsilon: float,
-    delta: float,
-    *,
-    sampling: str = "max-coverage",
-    sigma: ArrayLike | None = None,
+    instance: Instance, epsilon: float, delta: float, *, sampling: str = "max-coverage", sigma: ArrayLike | None = None
 ) -> UpperBound:
     """Compute the episodes that EPRL may need on this instance, by sampling rule, with probability 1 - delta.
 
@@ -181,12 +176,7 @@ def upper_bound(
 
 
 def tree_upper_bound(
-    instance: Instance,
-    epsilon: float,
-    delta: float,
-    *,
-    sampling: str = "max-coverage",
-    sigma: ArrayLike | None = None,
+    instance: Instance, epsilon: float, delta: float, *, sampling: str = "max-coverage", sigma: ArrayLike | None = None
 ) -> float:
     """Compute the bounds of the two theorems for trees: a maximum over stages in the place of the flow and of the sum.
 
@@ -273,13 +263,7 @@ def _logarithm(at: Case, constant: float) -> float:
 
 
 def worst_case_lower_bound(
-    states: int,
-    actions: int,
-    horizon: int,
-    epsilon: float,
-    delta: float,
-    *,
-    sigma: float = 1.0,
+    states: int, actions: int, horizon: int, epsilon: float, delta: float, *, sigma: float = 1.0
 ) -> float:
     """Compute the episodes that every (epsilon, delta)-PAC algorithm needs, in the mean, on some MDP of this size.
 

@@ -34,11 +34,7 @@ class Metrics:
         self.studies, self.registry = studies, CollectorRegistry()
         own: dict[str, Any] = {"registry": self.registry}
         self._seconds = Histogram(
-            "surepath_request_seconds",
-            "From a request to the end of its answer.",
-            ["route"],
-            buckets=BUCKETS,
-            **own,
+            "surepath_request_seconds", "From a request to the end of its answer.", ["route"], buckets=BUCKETS, **own
         )
         self._answers = Counter("surepath_answers", "Answers by status.", ["route", "status"], **own)
         own["multiprocess_mode"] = "livesum"

@@ -92,11 +92,7 @@ def test_the_return_rule_looks_again_after_the_value_rule_removed_an_arc(samplin
     next_state[1, 0] = [1, 2]
     mdp = MDP.from_arrays(next_state, available=available)
     sigma, means = np.array([5.0, 0.1, 0.1, 0.1, 0.1, 0.1]), np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    settings = {
-        "sampling": sampling,
-        "elimination": "both",
-        "schedule": schedule,
-    }
+    settings = {"sampling": sampling, "elimination": "both", "schedule": schedule}
     learner = EPRL(mdp, 0.0, 0.1, sigma, **settings)  # type: ignore[arg-type]
     twin = NaiveLearner(mdp, theory_choices(settings, times(mdp)), 0.0, 0.1, learner.sigma)
     table = means + 0.3 * sigma * np.random.default_rng(0).standard_normal((300, 6))

@@ -33,10 +33,7 @@ BAD_JSON: list[tuple[str, str]] = [
     (problem(epsilonn=1), "p: there is an unknown field 'epsilonn' (did you mean \"epsilon\"?)"),
     (json.dumps({**HEAD, "steps": 7}), "p: steps must be a valid dictionary, not 7"),
     (json.dumps({**HEAD, "steps": {"a": ["x"]}, "sigma": -1}), "p: sigma must be 0 or more, not -1"),
-    (
-        json.dumps({**HEAD, "steps": {"a": ["x"]}, "low": 0, "high": 1e-120}),
-        "p: the lowest and highest score",
-    ),
+    (json.dumps({**HEAD, "steps": {"a": ["x"]}, "low": 0, "high": 1e-120}), "p: the lowest and highest score"),
     (problem(edges=[{**EDGE, "mean": "half"}]), "p: edges[0]: mean must be a number, not 'half'"),
     (
         problem(edges=[{**EDGE, "mean": 1e999}]).replace("Infinity", "1e999"),
@@ -47,10 +44,7 @@ BAD_JSON: list[tuple[str, str]] = [
     (problem(direction="maximise"), "p: direction must be 'maximize' or 'minimize', not 'maximise'"),
     (problem(delta=1), "p: delta must lie strictly between 0 and 1, not 1"),
     (problem(states=["b"]), "p: state 'a' is not in the list of states"),
-    (
-        problem(edges=[{**MEAN, "low": 0, "high": 1}], law="gaussian"),
-        "p: Gaussian scores leave every range",
-    ),
+    (problem(edges=[{**MEAN, "low": 0, "high": 1}], law="gaussian"), "p: Gaussian scores leave every range"),
     (problem(edges=[MEAN], law="beta"), "p: the law \"beta\" needs low and high; option 'x' of step 1 (state 'a'"),
     (problem(edges=[MEAN], law="uniform", concentration=3), 'p: concentration belongs to the law "beta"'),
     (problem(edges=[MEAN], law="bernoulli", low=0.2, high=1), "p: Bernoulli scores are 0 or 1; option 'x'"),
@@ -75,10 +69,7 @@ BAD_CSV: list[tuple[bytes, str]] = [
     (b"# why\n" + HEADER.encode() + b"a,x\n", "p.csv, line 3 has 2 cells; the header has 3 columns"),
     (HEADER.encode() + b'a,"x,b\n', "p.csv, line 2 is not valid CSV"),
     (HEADER.encode() + b"a,x,b\na,x,c\n", "p.csv: line 3 (state 'a', option 'x') repeats line 2"),
-    (
-        b"stage," + HEADER.encode() + b"0.0,a,x,b\n",
-        "p.csv: line 2: stage must be a whole number",
-    ),
+    (b"stage," + HEADER.encode() + b"0.0,a,x,b\n", "p.csv: line 2: stage must be a whole number"),
     (b"\xff\xfe", "is not UTF-8 text (byte 0); problem files are text only"),
 ]
 

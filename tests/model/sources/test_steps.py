@@ -123,16 +123,8 @@ def test_options_that_are_real_numbers_have_their_text_as_name() -> None:
             "step 'chunk' cannot depend on 'model', which does not come before it",
         ),
         (RAG, {"depends": {"answer": 3}}, "depends of step 'answer' must be a list of earlier steps, not 3"),
-        (
-            RAG,
-            {"sigma": {"chunk": 1, "modle": 1}},
-            "sigma is that of a score, and 'modle' has none (did you",
-        ),
-        (
-            RAG,
-            {"sigma": {"chunk": 1}},
-            "sigma lacks step 'retriever'; give every scored step one",
-        ),
+        (RAG, {"sigma": {"chunk": 1, "modle": 1}}, "sigma is that of a score, and 'modle' has none (did you"),
+        (RAG, {"sigma": {"chunk": 1}}, "sigma lacks step 'retriever'; give every scored step one"),
         (RAG, {"sigma": {"chunk": 1}, "scores": "end"}, 'with scores="end" sigma is one number: the noise of the one'),
         (RAG, {"structure": "additive"}, 'structure="additive" is for scores="end" or a list of some steps'),
         (RAG, {"structure": "additive", "scores": list(RAG)[:1]}, "must be scored"),

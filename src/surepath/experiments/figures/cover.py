@@ -38,12 +38,7 @@ def make(options: Options) -> Found:
         closed = theory.minimum_flow(mdp, demand, capacity, integer=True)
         arcs = [e for e in range(mdp.n_arcs) if e != shortcut]
         rows.append(
-            {
-                "m": m,
-                "open": int(free.value),
-                "closed": int(closed.value),
-                "cover": len(theory.policy_cover(mdp, arcs)),
-            }
+            {"m": m, "open": int(free.value), "closed": int(closed.value), "cover": len(theory.policy_cover(mdp, arcs))}
         )
     covers = pl.DataFrame(rows)
     return Found({"covers": covers}, claims(covers), {"family": "cover_gap", "m": list(SIZES)})

@@ -271,14 +271,7 @@ class Challenger(Learner):
         self._end_play(self._arcs_of(path))
 
     @locked
-    def tell(
-        self,
-        path: Rewards,
-        rewards: Rewards,
-        *,
-        failed_at: int | None = None,
-        baseline: Any = None,
-    ) -> None:
+    def tell(self, path: Rewards, rewards: Rewards, *, failed_at: int | None = None, baseline: Any = None) -> None:
         """Take in one episode; nothing changes when the input is refused. Also after the stop.
 
         Args:

@@ -346,15 +346,7 @@ CUT, DONE, PAUSED = 0.0, 1.0, 2.0
 
 
 @bare_kernel
-def act(
-    graph: Graph,
-    pairs: Pairs,
-    seen: Evidence,
-    work: Scratch,
-    task: Whole,
-    told: Whole,
-    epsilon: float,
-) -> float:
+def act(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, task: Whole, told: Whole, epsilon: float) -> float:
     """Perform one task: the one entry point, because each takes seconds to compile.
 
     PLAN checks and leaves the next path in work.path; 1 when the check has passed. AGAIN gives one more path by the

@@ -299,19 +299,8 @@ def new_scratch(pairs: Pairs, known_gain: FloatArray, nodes: int, horizon: int) 
 # delta; they sum to at most 1) and a `scale`: the mean over arcs of c, the precision of the mixture, on a rival's side
 # (`precisions`).
 
-KINDS = {
-    "half-normal": HALF_NORMAL,
-    "shifted": SHIFTED,
-    "bernstein": BERNSTEIN,
-    "betting": BETTING,
-}
-PRIORS = {
-    "uniform": UNIFORM_PRIOR,
-    "detour": DETOUR,
-    "excursion": EXCURSION,
-    "stages": BY_STAGE,
-    "plans": BY_PLAN,
-}
+KINDS = {"half-normal": HALF_NORMAL, "shifted": SHIFTED, "bernstein": BERNSTEIN, "betting": BETTING}
+PRIORS = {"uniform": UNIFORM_PRIOR, "detour": DETOUR, "excursion": EXCURSION, "stages": BY_STAGE, "plans": BY_PLAN}
 DEPENDENCES = ("any", "independent")
 MISSING = ("related", "unrelated")
 

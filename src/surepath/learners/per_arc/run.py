@@ -9,15 +9,7 @@ import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.draw import draw, normal
-from surepath.kernels.jit import (
-    Whole,
-    bare_kernel,
-    folded_kernel,
-    fresh_kernel,
-    hot_kernel,
-    inner_kernel,
-    rule_kernel,
-)
+from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, fresh_kernel, hot_kernel, inner_kernel, rule_kernel
 from surepath.kernels.sweeps import Layers, Reality
 from surepath.learners.own_rules import RuleView
 from surepath.learners.per_arc import state as at
@@ -281,13 +273,7 @@ def limits(rules: Rules, state: State, value: float, epsilon: float) -> tuple[fl
 
 @hot_kernel
 def sprint(
-    graph: Layers,
-    rules: Rules,
-    state: State,
-    reality: Reality,
-    rng: np.random.Generator,
-    limit: Whole,
-    epsilon: float,
+    graph: Layers, rules: Rules, state: State, reality: Reality, rng: np.random.Generator, limit: Whole, epsilon: float
 ) -> bool:
     """Play quick episodes up to `limit`; return whether the rules must judge after the last one.
 

@@ -120,12 +120,7 @@ class State(NamedTuple):
 
 
 def new_state(
-    graph: Layers,
-    horizon: int,
-    sigma: FloatArray,
-    known: BoolArray,
-    known_gain: FloatArray,
-    table: FloatArray,
+    graph: Layers, horizon: int, sigma: FloatArray, known: BoolArray, known_gain: FloatArray, table: FloatArray
 ) -> State:
     """Allocate the state of a learner that has seen nothing; `set_up` fills in what follows from the graph."""
     n, nodes = len(graph.target), len(graph.first) - 1

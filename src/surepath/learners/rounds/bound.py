@@ -289,13 +289,7 @@ class Entries(NamedTuple):
 
 @kernel
 def pair_bounds(
-    blocks: Blocks,
-    prior: Prior,
-    entries: Entries,
-    seen: Evidence,
-    incumbent: IntArray,
-    paths: IntArray,
-    single: int,
+    blocks: Blocks, prior: Prior, entries: Entries, seen: Evidence, incumbent: IntArray, paths: IntArray, single: int
 ) -> tuple[FloatArray, FloatArray]:
     """Compute D and the least G over entries of each path against the incumbent; with `single`, of excursions."""
     horizon, rounds = len(incumbent), len(seen.effect)
