@@ -68,14 +68,12 @@ def trials(study: Study, instance: Instance, seed: int, pause: float = 0.0) -> I
     while not study.done:
         trial = study.ask(worker="demo")
         time.sleep(pause)
-        study.tell(trial, drawn_scores(instance, trial.path, rng))
+        ticket, own = rng.standard_normal(), rng.standard_normal(len(trial.path))
+        noise = (
+            DIFFICULTY**0.5 * ticket + (1 - DIFFICULTY) ** 0.5 * own
+        )  # how hard a ticket is goes into all its scores
+        study.tell(trial, instance.means[trial.path] + instance.sigma[trial.path] * noise)
         yield study.learner
-
-
-def drawn_scores(instance: Instance, path: Any, rng: Any) -> Any:
-    """Draw the scores of one ticket: how hard it is goes into all of them."""
-    ticket, own = rng.standard_normal(), rng.standard_normal(len(path))
-    return instance.means[path] + instance.sigma[path] * (DIFFICULTY**0.5 * ticket + (1 - DIFFICULTY) ** 0.5 * own)
 
 
 def _facts(learner: Challenger, instance: Instance, gaps: list[float], seed: int) -> dict[str, Any]:

@@ -222,20 +222,6 @@ def _round_facts(problem: Problem, sigma: float | None) -> dict[str, Any]:
     return {"scores": scored, "effects": mdp.n_effects, "first": 3 * mdp.n_effects + 1, "one_look": look}
 
 
-def plans_in_words(facts: dict[str, Any]) -> str:
-    """Return a count of plans that a person can read."""
-    if facts["plans"] is not None and facts["plans"] < 10**15:
-        return f"{facts['plans']:,}"
-    return f"about 10^{facts['log10_plans']:.1f}"
-
-
-def options_in_words(actions: list[str]) -> str:
-    """Return the actions of a plan on one line; the middle of a long plan is left out."""
-    if len(actions) > LONG:
-        actions = [*actions[: LONG // 2], "...", *actions[-LONG // 2 :]]
-    return " > ".join(map(shown, actions))
-
-
 def lines(problem: Problem, missing: str | None = None) -> list[str]:
     """Return the facts as lines of text; `missing` as in `summary`."""
     facts = summary(problem, missing)
@@ -243,7 +229,8 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
     out = [f"{shown(facts['name'] or 'problem')} ({facts['direction']}: {goal})", *map(shown, facts["about"])]
     known = f", {facts['known_arcs']:,} of them with a known score" if facts["known_arcs"] else ""
     out.append(f"steps {facts['stages']:,}, states {facts['states']:,}, options {facts['arcs']:,}{known}")
-    out.append(f"plans  {plans_in_words(facts)}")
+    many = facts["plans"] is None or facts["plans"] >= 10**15
+    out.append(f"plans  about 10^{facts['log10_plans']:.1f}" if many else f"plans  {facts['plans']:,}")
     if "rounds" in facts:
         own, rounds = facts["rounds"]["scores"], facts["rounds"]
         scored = "one score for the whole plan" if len(own) == 1 else f"scores at {', '.join(map(shown, own))}"
@@ -274,7 +261,10 @@ def lines(problem: Problem, missing: str | None = None) -> list[str]:
         out.append("asks   " + ", ".join(parts))
     if facts["best"] is not None:
         out.append(f"best   {facts['best']['return']:.6g} by the means in the file, which a learner never sees:")
-        out.append("       " + options_in_words([step["action"] for step in facts["best"]["plan"]]))
+        plan = [shown(step["action"]) for step in facts["best"]["plan"]]
+        if len(plan) > LONG:  # the middle of a long plan is left out
+            plan = [*plan[: LONG // 2], "...", *plan[-LONG // 2 :]]
+        out.append("       " + " > ".join(plan))
     return out
 
 

@@ -349,29 +349,20 @@ ENOUGH = 1e-10  # violation of conservation, of a flow of 1, at which to end
 def design_flow(graph: Graph, c: FloatArray) -> FloatArray:
     """Compute the unit flow w that maximises the sum of c log w, float [N]; every c must be positive."""
     nodes, source, target = len(graph.first) - 1, graph.source, graph.target
-    y = _first_potential(graph, c)
+    stages = len(graph.stage_node) - 1
+    stage = np.searchsorted(graph.stage_node, np.arange(len(graph.first)), side="right") - 1
+    # A potential that falls by as much at every stage and adds up to the sum of c, as the solution does.
+    y = float(c.sum()) * (1.0 - np.minimum(stage, stages) / stages)
     for _ in range(NEWTON_STEPS):
         w = c / (y[source] - y[target])
-        residual = -_outflow(source, target, w, nodes)
+        leaves, enters = np.bincount(source, w, nodes + 1), np.bincount(target, w, nodes + 1)
+        residual = np.asarray((enters - leaves)[:nodes], dtype=np.float64)
         residual[0] += 1.0  # what conservation lacks: the gradient of the dual
         if np.abs(residual).max() <= ENOUGH:
             break
         step = -_solve(source, target, w / (y[source] - y[target]), residual, nodes)
         y[:nodes] += _length(y, step, source, target, c, float(residual @ step)) * step
     return _as_flow(graph, c / (y[source] - y[target]))
-
-
-def _first_potential(graph: Graph, c: FloatArray) -> FloatArray:
-    """Return a potential that falls by as much at every stage and adds up to the sum of c, as the solution does."""
-    stages = len(graph.stage_node) - 1
-    stage = np.searchsorted(graph.stage_node, np.arange(len(graph.first)), side="right") - 1
-    return np.asarray(float(c.sum()) * (1.0 - np.minimum(stage, stages) / stages))
-
-
-def _outflow(source: IntArray, target: IntArray, w: FloatArray, nodes: int) -> FloatArray:
-    """Return what leaves each node minus what enters it, float [n_nodes]."""
-    leaves, enters = np.bincount(source, w, nodes + 1), np.bincount(target, w, nodes + 1)
-    return np.asarray((leaves - enters)[:nodes])
 
 
 def _solve(source: IntArray, target: IntArray, bend: FloatArray, residual: FloatArray, nodes: int) -> FloatArray:
@@ -481,7 +472,10 @@ def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> Sched
     """
     graph = graph_of(mdp)
     if not (sigma > 0).any():
-        paths = _cover(graph, ~mdp.is_known)
+        flow, in_cut = np.zeros(mdp.n_arcs, dtype=np.int64), np.zeros(mdp.n_nodes, dtype=np.bool_)
+        count = minimum_flow(graph, (~mdp.is_known).astype(np.int64), flow, in_cut)
+        paths = np.zeros((count, mdp.horizon), dtype=np.int64)
+        extract_cover(graph, flow, paths)  # the fewest paths that visit all arcs to learn
         if not len(paths):  # nothing to learn: any play will do
             paths = best_path(mdp, np.zeros(mdp.n_arcs))[None, :]
         return _rounded_schedule(mdp, sigma, np.ones(len(paths)), delta, 1.0, paths)
@@ -502,15 +496,6 @@ def schedule(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> Sched
         else:
             low = middle
     return _rounded_schedule(mdp, sigma, shares, delta, high, paths)
-
-
-def _cover(graph: Graph, needed: BoolArray) -> IntArray:
-    """Find the fewest paths that visit all arcs that are needed, int [m, H]."""
-    flow, in_cut = np.zeros(len(needed), dtype=np.int64), np.zeros(len(graph.first) - 1, dtype=np.bool_)
-    count = minimum_flow(graph, needed.astype(np.int64), flow, in_cut)
-    paths = np.zeros((count, len(graph.stage_node) - 1), dtype=np.int64)
-    extract_cover(graph, flow, paths)
-    return paths
 
 
 def _rounded_schedule(

@@ -97,14 +97,6 @@ def shift_price(n: FloatArray) -> FloatArray:
     return np.asarray(0.5 * np.log1p(np.multiply.outer(n, SHIFTS)))
 
 
-def larger_noise(n: FloatArray, spread: FloatArray) -> FloatArray:
-    """Compute the log of the e-process against "the noise is at most as declared", float [G].
-
-    The average over tilts of (1 - tilt)^(n/2) exp(tilt Q / 2), for groups of arcs with n rewards and a sum Q.
-    """
-    return averaged(0.5 * np.multiply.outer(spread, NOISE_TILTS) - noise_price(n))
-
-
 def own_shifts(family: IntArray, count: FloatArray, total: FloatArray, variance: FloatArray) -> FloatArray:
     """Compute the log of the e-processes against "the mean of an arc is the same in every context", float [F].
 
@@ -410,7 +402,8 @@ def _noise(contexts: Contexts, counts: Counts, independent: bool) -> Iterator[Ju
     for union, group_of, at_stage, at_arc in groups if independent else groups[1:]:
         _, first, group = np.unique(group_of, return_index=True, return_inverse=True)
         count, square, freedom, weighted = sums(group, columns, len(first)).T
-        log_p = np.log(union) - larger_noise(count, square)
+        # "The noise is at most as declared": (1 - tilt)^(n/2) exp(tilt Q / 2), for groups with n rewards and a sum Q.
+        log_p = np.log(union) - averaged(0.5 * np.multiply.outer(square, NOISE_TILTS) - noise_price(count))
         declared = weighted / count
         seen = declared * np.sqrt(square / np.maximum(freedom, 1))
         yield Judged(NOISE, log_p, at_stage[first], at_arc[first], none[first], declared, seen)

@@ -56,18 +56,14 @@ def _text(value: Any) -> str:
         items = sorted((_text(key), _text(item)) for key, item in value.items())
         return "{" + ", ".join(f"{key}: {item}" for key, item in items) + "}"
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
-        return _array(value)
+        array = np.asarray(value)
+        if array.dtype.hasobject or array.size <= SMALL_ARRAY:
+            shape = "" if array.size else f", shape {array.shape}"
+            return f"array({_text(array.tolist())}{shape}, {array.dtype})"
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
+        return f"array({'x'.join(map(str, array.shape))}, {array.dtype}, {digest})"
     kind = type(value)
     return f"<{kind.__module__}.{kind.__qualname__} {value!r}>"
-
-
-def _array(value: Any) -> str:
-    array = np.asarray(value)
-    if array.dtype.hasobject or array.size <= SMALL_ARRAY:
-        shape = "" if array.size else f", shape {array.shape}"
-        return f"array({_text(array.tolist())}{shape}, {array.dtype})"
-    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:32]
-    return f"array({'x'.join(map(str, array.shape))}, {array.dtype}, {digest})"
 
 
 # Networkx dag ---------------------------------------------------------------------------------------------------------

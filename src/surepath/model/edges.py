@@ -84,7 +84,11 @@ def build(
     """
     sigma, fallback = (None if number is None else one_sigma(number, ProblemError) for number in (sigma, fallback))
     start = None if source is None else str(source)
-    _refuse_twins(edges)
+    seen: dict[tuple[int | None, str, str], Edge] = {}
+    for edge in edges:
+        twin = seen.setdefault((edge.stage, edge.state, edge.action), edge)
+        if twin is not edge:
+            raise ProblemError(f"{edge} repeats {twin.place}; an option leads to one place from one state")
     if edges[0].stage is None:
         arcs, start = _layered(edges, start, None if target is None else str(target))
     elif target is not None:
@@ -244,14 +248,6 @@ def _number(what: str, value: Any, place: str) -> float:
     if not isfinite(number):
         raise ProblemError(f"{place}: {what} must be finite, not {number}")
     return number
-
-
-def _refuse_twins(edges: Sequence[Edge]) -> None:
-    seen: dict[tuple[int | None, str, str], Edge] = {}
-    for edge in edges:
-        twin = seen.setdefault((edge.stage, edge.state, edge.action), edge)
-        if twin is not edge:
-            raise ProblemError(f"{edge} repeats {twin.place}; an option leads to one place from one state")
 
 
 # Stages ---------------------------------------------------------------------------------------------------------------
@@ -456,7 +452,7 @@ def _numbering(what: str, given: Sequence[str] | None, used: Iterable[tuple[str,
     """
     names = dict(used)
     if given is None:
-        plain = all(map(_is_plain, names))
+        plain = all(n.isascii() and n.isdigit() and len(n) < 10 and str(int(n)) == n for n in names)
         return ({name: int(name) for name in names} if plain else {}), plain
     ids = {name: i for i, name in enumerate(given)}
     if (twice := repeated(given)) is not None:
@@ -466,10 +462,6 @@ def _numbering(what: str, given: Sequence[str] | None, used: Iterable[tuple[str,
             raise ProblemError(f"{what} {name!r} is not in the list of {what}s{suggest(name, given)}")
         ids.setdefault(name, len(ids))
     return ids, False
-
-
-def _is_plain(name: str) -> bool:
-    return name.isascii() and name.isdigit() and len(name) < 10 and str(int(name)) == name
 
 
 def _assembled(

@@ -308,15 +308,10 @@ def tree(actions: int = 2, horizon: int = 3, seed: int = 0, sigma: float = 1.0) 
         first=np.arange(n_nodes + 1) * actions,
         target=target,
         stage_node=stage_node,
-        node_state=_places(widths),
+        node_state=np.arange(n_nodes) - np.repeat(np.cumsum(widths) - widths, widths),
         action=np.tile(np.arange(actions, dtype=np.int32), n_nodes),
     )
     return Instance(mdp, Gaussian(rng.random(mdp.n_arcs), sigma))
-
-
-def _places(widths: IntArray) -> IntArray:
-    """List 0 .. w - 1 for every width w, one after another."""
-    return np.arange(int(widths.sum())) - np.repeat(np.cumsum(widths) - widths, widths)
 
 
 @register(rows="r", columns="c")

@@ -298,15 +298,18 @@ def simulate(
     seed = seed_number(seed)
     budget = whole("budget", budget, low=1)
     workers = min(runs, whole("workers", workers, low=1) if workers is not None else os.cpu_count() or 1)
-    grid = _grid(epsilons)
+    grid = None if epsilons is None else np.array([check_epsilon(x) for x in epsilons])
+    if grid is not None and not grid.size:
+        raise SettingError("epsilons must hold at least one epsilon")
     learner = _learner(learner_spec, instance, grid)
     if grid is None:
         grid = np.array([learner.epsilon])
     first_run = whole("first_run", first_run, low=0)
     some = _some_runs(learner, instance, seed, budget, grid, first_run)
     with reporting(progress, runs) as report:
-        if workers > 1:
-            _compile(learner, instance)
+        if workers > 1 and not _in_python(learner, instance):
+            # One episode for nothing: what must be compiled is compiled before the threads start.
+            learner._run(reality_of(instance), np.random.default_rng(0), 1, np.array([learner.epsilon]))
         records = play_all(some, runs, workers, report) if workers > 1 or progress else [some(0, runs)]
     how = {"seed": seed, "runs": runs, "first_run": first_run, "budget": budget}
     found = _results(records, learner, instance, grid, how)
@@ -318,15 +321,6 @@ def simulate(
     if (found.censored & (found.epsilon == 0)).any():
         warnings.warn(BUDGET_AND_ZERO.format(f"{budget:,} trials"), stacklevel=2)
     return found
-
-
-def _grid(epsilons: Iterable[float] | None) -> FloatArray | None:
-    if epsilons is None:
-        return None
-    grid = np.array([check_epsilon(x) for x in epsilons])
-    if not grid.size:
-        raise SettingError("epsilons must hold at least one epsilon")
-    return grid
 
 
 def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatArray | None) -> Learner:
@@ -404,12 +398,6 @@ def _in_python(learner: Learner, instance: Instance) -> bool:
         or by_hand
         or (instance.law.loading is not None and learner.name not in ("Challenger", "Rounds"))
     )
-
-
-def _compile(learner: Learner, instance: Instance) -> None:
-    """Play one episode for nothing, so that whatever must be compiled is compiled before the threads start."""
-    if not _in_python(learner, instance):
-        learner._run(reality_of(instance), np.random.default_rng(0), 1, np.array([learner.epsilon]))
 
 
 def _some_runs(

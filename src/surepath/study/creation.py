@@ -194,7 +194,13 @@ def new_record(
     if parse_json_problem(text).mdp.content_hash != found.mdp.content_hash:
         raise ProblemError("this problem cannot be written as a problem file, so a study cannot keep it")
     if options.on_failure == "worst":
-        _check_worst(found.mdp)
+        mdp = found.mdp
+        worst = np.full(mdp.n_arcs, np.nan) if mdp.reward_range is None else mdp.reward_range[0 if mdp.sign > 0 else 1]
+        if (lacking := np.flatnonzero(~np.isfinite(worst) & ~mdp.is_known)).size:
+            raise SettingError(
+                f'on_failure="worst" needs a declared range of every score, to know what the worst is; '
+                f"{mdp.describe_arc(int(lacking[0]))} has none"
+            )
     if options.baseline:
         check_baselines(found.mdp)
     return StudyRecord(
@@ -206,16 +212,6 @@ def new_record(
         created=time.time(),
         version=__version__,
     )
-
-
-def _check_worst(mdp: MDP) -> None:
-    """Refuse problems in which some option to learn has no worst score: its failures could not be scored."""
-    worst = np.full(mdp.n_arcs, np.nan) if mdp.reward_range is None else mdp.reward_range[0 if mdp.sign > 0 else 1]
-    if (lacking := np.flatnonzero(~np.isfinite(worst) & ~mdp.is_known)).size:
-        raise SettingError(
-            f'on_failure="worst" needs a declared range of every score, to know what the worst is; '
-            f"{mdp.describe_arc(int(lacking[0]))} has none"
-        )
 
 
 def check_name(name: Any) -> str:

@@ -609,7 +609,10 @@ def characteristic_time(
         sigma = sqrt(max(float(values_to_go(instance.mdp, instance.sigma**2)[0]), 0.0))
     at = checked_case(instance, 0.0, 0.5, sigma)
     n = at.mdp.n_arcs
-    if _tied(at):
+    optimal = at.gaps.deterministic_return == 0
+    several = np.add.reduceat(optimal.astype(np.int64), at.mdp.stage_arc[:-1]) > 1
+    # Two optimal paths that differ in an arc to learn: one that is not the only optimal arc of its stage.
+    if (optimal & (at.sigma > 0) & np.repeat(several, np.diff(at.mdp.stage_arc))).any():
         return CharacteristicTime(np.inf, np.inf, np.inf, np.full(n, np.nan), False)
 
     if at_end and at.mdp.n_nodes > at.mdp.horizon:
@@ -626,10 +629,3 @@ def characteristic_time(
     rounding = 1 + 1e-13 + 2 * instance.mdp.horizon * at.gaps.tolerance / best.least
     low, high = best.unit / best.above / rounding, best.unit / best.below * rounding
     return CharacteristicTime(sqrt(low) * sqrt(high), low, high, best.weight, True)
-
-
-def _tied(at: Case) -> bool:
-    """Return whether two optimal paths differ in an arc to learn: one that is not the only optimal arc of its stage."""
-    best = at.gaps.deterministic_return == 0
-    several = np.add.reduceat(best.astype(np.int64), at.mdp.stage_arc[:-1]) > 1
-    return bool((best & (at.sigma > 0) & np.repeat(several, np.diff(at.mdp.stage_arc))).any())

@@ -435,8 +435,12 @@ class Range:
         features, scores = np.zeros((0, len(of.unit), of.mdp.n_arcs + len(of.unit))), np.zeros((0, len(of.unit)))
         error = np.zeros(1 + len(PENALTIES))
         for number, done in enumerate(of.rounds):
-            x, y = self._features(done.paths), (done.scores - of.limits[:, 0]) / of.unit
+            y = (done.scores - of.limits[:, 0]) / of.unit
             n, chosen = len(y), np.zeros_like(y)
+            constant = np.broadcast_to(np.eye(len(of.unit)), (n, len(of.unit), len(of.unit)))
+            x = np.concatenate(
+                [of.rows(done.paths) * of.unit[:, None], constant], axis=2
+            )  # arcs and constant of blocks
             step = n if number else 1 + n * of.mdp.n_arcs // ONE_BY_ONE  # later rounds: from the rounds before
             own = error.copy()
             for begin in range(0, n, step):
@@ -448,11 +452,6 @@ class Range:
             clip = CLIP if number == 0 else 0.0
             self.plays.append(self._plays(done.paths, y, np.clip(chosen, clip, 1 - clip), number == 0))
             features, scores, error = np.concatenate([features, x]), np.concatenate([scores, y]), own
-
-    def _features(self, paths: IntArray) -> FloatArray:
-        """Return arcs of the block and its constant, float [n, blocks, N + blocks]."""
-        constant = np.broadcast_to(np.eye(len(self.of.unit)), (len(paths), len(self.of.unit), len(self.of.unit)))
-        return np.concatenate([self.of.rows(paths) * self.of.unit[:, None], constant], axis=2)
 
     def _predict(self, x: FloatArray, y: FloatArray, new: FloatArray) -> FloatArray:
         """Predict by the mean, and by a regression with each penalty, float [models, n, blocks]."""

@@ -166,7 +166,8 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._count("inc")
         self._until = self.loop.time() + HEAD_PATIENCE
         self._wait()
-        if len(self.connections) > most_connections():
+        # Fewer where the process may open few files.
+        if len(self.connections) > min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FILES_KEPT):
             waiting = [one for one in self.connections if one.waits()]
             longest = min(waiting, key=lambda one: (one.cycle is not None, one._until))
             self.connections.discard(longest)
@@ -217,11 +218,6 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         if "watchers" in self.app_state:
             self.app_state["watchers"].close()
         super().shutdown()
-
-
-def most_connections() -> int:
-    """Return how many connections a process takes at the same time: fewer where it may open few files."""
-    return min(MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - FILES_KEPT)
 
 
 class Sparing(logging.Filter):

@@ -21,8 +21,7 @@ from surepath.learners.widths import UNIT, base_width, origin_of
 #            near 1e9 are added without loss. Where the first gain lies within 64 sigma of 0 nothing can be lost, and
 #            the origin is 0: ordinary rewards are added up as they are, and equal means stay equal.
 # reference  of a stage: the number nearest to 0 among the centres of its arcs (origins, known gains), 0 when they lie
-# on
-#            both sides. Bounds are relative to it: each path has one arc of each stage, so all values shift alike.
+#            on both sides. Bounds are relative to it: each path has one arc of each stage, so all values shift alike.
 #
 # A reference moves only when a new arc would be further from it than from 0; then the bounds of its stage are written
 # again. The widths of the authors' code are made for rewards near 0 and keep the reference 0.
