@@ -143,6 +143,7 @@ class OwnRule:
     def __init__(self, role: str, function: Callable[..., Any]) -> None:
         self.role, self.function = role, function
         self.compiled, why = compiled(function, OUT[role])
+        self.reference: Any = reference_of(function) or function  # "module:function" where that can be imported
         self.label: str = getattr(function, "__name__", "rule")
         if self.compiled is None:
             warnings.warn(

@@ -598,9 +598,12 @@ class Watch:
             yield from unequal(contexts, noise)
             return
         explained = np.zeros(len(noise.arc))
-        for kind, cells in zip((DEPENDENCE, DRIFT), self._choices_and_epochs()):
-            if len(cells.arc):
-                yield from _shifts(kind, contexts, noise, cells, explained)
+        keys, values = np.array(list(self._cells), dtype=np.int64), np.array(list(self._cells.values())).reshape(-1, 2)
+        context, arc = np.divmod(keys, self.mdp.n_arcs)
+        for kind, some in ((DEPENDENCE, context >= 0), (DRIFT, context < 0)):
+            some &= self.sigma[arc] > 0
+            if some.any():
+                yield from _shifts(kind, contexts, noise, Cells(context[some], arc[some], *values[some].T), explained)
         if self.independent and self._plans and not explained.any():
             variance = max(1.0, float(noise.spread.sum()) / max(1.0, float((noise.n - 1).sum())))
             path, told, plans = self._plan_columns()
@@ -615,13 +618,6 @@ class Watch:
     def _seen(self) -> IntArray:
         """Return the arcs played, without known ones."""
         return np.flatnonzero((self._visits > 0) & ~self.mdp.is_known)
-
-    def _choices_and_epochs(self) -> Iterator[Cells]:
-        keys, values = np.array(list(self._cells), dtype=np.int64), np.array(list(self._cells.values())).reshape(-1, 2)
-        context, arc = np.divmod(keys, self.mdp.n_arcs)
-        for some in (context >= 0, context < 0):
-            some &= self.sigma[arc] > 0
-            yield Cells(context[some], arc[some], *values[some].T)
 
     def _plan_columns(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the paths [P, H], how many of their rewards were told [P], and the cells [P, 3]."""
