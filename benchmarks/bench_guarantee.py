@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.learners.challenger.test_guarantee import BY_EXCURSIONS, BY_TIES, CASES, ties_alone, wrong
 from tests.learners.challenger.test_shared_luck import NOISES, rates
-from tests.study.test_order import beyond_the_lease
+from tests.study.test_order import through_a_study
 
 from benchmarks.record import record
 from surepath import Challenger
@@ -36,7 +36,7 @@ def shared(steps: int, runs: int = 2000) -> None:
 def late(runs: int = 150) -> None:
     """Print wrong answers of studies whose bad trials are slow: within the lease, and longer than it."""
     for slow, lease in ((3.0, 4.0), (3.0, 2.0), (10.0, 2.0)):
-        count = sum(beyond_the_lease(seed, slow, lease) for seed in range(runs))
+        count = sum(through_a_study(seed, 0.1, lease, workers=8, slow=slow) for seed in range(runs))
         print(
             f"8 workers by hand, bad trials take {slow / lease:g} leases: {count} of {runs} wrong at delta 0.1",
             flush=True,
