@@ -25,11 +25,9 @@ from surepath import MDP, Challenger, Gaussian, Instance, Rounds, simulate, theo
 from surepath._checks import FloatArray, IntArray
 from surepath.kernels.jit import kernel
 from surepath.kernels.sweeps import reality_of
-from surepath.learners.rounds.betting import Bets
-from surepath.learners.rounds.bound import Prior, prior_cost
+from surepath.learners.rounds.bound import Bets, Prior, prior_cost
 from surepath.learners.rounds.check import judge
-from surepath.learners.rounds.design import plan_round
-from surepath.learners.rounds.fit import Blocks, Fit, Round, fit_round
+from surepath.learners.rounds.design import Blocks, Fit, Round, fit_round, plan_round
 from surepath.model.paths import best_path, values_through
 
 FIRST_SEED, INSTANCES, FEW = 2000, 40, 10

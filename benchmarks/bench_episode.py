@@ -22,8 +22,8 @@ from benchmarks.record import record
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, families, simulate
 from surepath.kernels.sweeps import reality_of
 from surepath.learners import runs as tasks
-from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc import bounds as at
+from surepath.learners.per_arc.eprl import RuleLearner
 from surepath.learners.per_arc.run import play
 from surepath.learners.runs import RunRecord
 

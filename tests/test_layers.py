@@ -35,7 +35,7 @@ ALLOWED = {
 }
 
 # Learners with a folder or a file of their own: none of them imports from another's.
-FOLDERS = ("challenger", "design", "peers", "per_arc", "rounds", "whole_plan")
+FOLDERS = ("challenger", "peers", "per_arc", "rounds", "whole_plan")
 
 
 def imports(file: Path) -> set[str]:

@@ -13,11 +13,11 @@ from surepath._version import __version__
 if TYPE_CHECKING:
     from surepath import theory as theory
     from surepath.learners.challenger.learner import Challenger as Challenger
-    from surepath.learners.design import Design as Design
     from surepath.learners.per_arc.eprl import BPIUCRL as BPIUCRL
     from surepath.learners.per_arc.eprl import EPRL as EPRL
     from surepath.learners.per_arc.eprl import Uniform as Uniform
     from surepath.learners.rounds.learner import Rounds as Rounds
+    from surepath.learners.whole_plan import Design as Design
     from surepath.learners.whole_plan import WholePlan as WholePlan
     from surepath.model import families as families
     from surepath.model.adapters import Discovery as Discovery
@@ -29,23 +29,21 @@ if TYPE_CHECKING:
     from surepath.model.worlds import Gaussian as Gaussian
     from surepath.model.worlds import Instance as Instance
     from surepath.model.worlds import Shared as Shared
-    from surepath.simulation.check_rule import check_rule as check_rule
+    from surepath.simulation.simulate import check_rule as check_rule
     from surepath.simulation.simulate import simulate as simulate
     from surepath.study.study import Study as Study
     from surepath.web.client import connect as connect
 
 _PLACES = {
     "learners.challenger.learner": ("Challenger",),
-    "learners.design": ("Design",),
     "learners.per_arc.eprl": ("BPIUCRL", "EPRL", "Uniform"),
     "learners.rounds.learner": ("Rounds",),
-    "learners.whole_plan": ("WholePlan",),
+    "learners.whole_plan": ("Design", "WholePlan"),
     "model.adapters": ("Discovery",),
     "model.families": ("families",),
     "model.mdp": ("MDP",),
     "model.worlds": ("Bernoulli", "Bounded", "Drawn", "Empirical", "Gaussian", "Instance", "Shared"),
-    "simulation.check_rule": ("check_rule",),
-    "simulation.simulate": ("simulate",),
+    "simulation.simulate": ("check_rule", "simulate"),
     "study.study": ("Study",),
     "theory": ("theory",),
     "web.client": ("connect",),

@@ -13,11 +13,11 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from surepath._text import write_table
 from surepath._version import __version__
 from surepath.cli.main import app
 from surepath.errors import MissingExtraError, ProblemError
 from surepath.model.files import load_problem
-from surepath.model.text_files import write_table
 from surepath.study.sheets import read_table
 from tests.cli.shell import shell
 

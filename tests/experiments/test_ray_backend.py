@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from surepath.experiments.runner import RayBackend, run
+from surepath.experiments.runner import RayBackend, Store, read, run
 from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store, read
 from tests.experiments.specs import small
 from tests.learners import functions
 

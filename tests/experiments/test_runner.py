@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from surepath import families, simulate
+from surepath._text import PARTIAL_ENDING
 from surepath.errors import SettingError
-from surepath.experiments.runner import run
+from surepath.experiments.runner import Store, read, run
 from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store, read
-from surepath.model.text_files import PARTIAL_ENDING
 from tests.experiments.specs import MAX_DIAMETER, small
 
 polars = pytest.importorskip("polars")
@@ -70,7 +69,7 @@ def test_a_folder_keeps_one_experiment(tmp_path: Path) -> None:
 
 
 def test_a_long_cell_is_written_while_it_is_played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("surepath.experiments.store.WRITE_EVERY", -1000.0)  # always
+    monkeypatch.setattr("surepath.experiments.runner.WRITE_EVERY", -1000.0)  # always
     spec = Spec.from_dict(small(learners=[MAX_DIAMETER]))
     cells, written, write = spec.cells(), list[str](), Store._write
 

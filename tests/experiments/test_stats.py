@@ -11,7 +11,7 @@ import pytest
 
 from surepath.errors import SettingError
 from surepath.experiments.report import frame_cells, markdown_table, overview_cells
-from surepath.experiments.runner import run
+from surepath.experiments.runner import read, run
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import (
     compare,
@@ -21,7 +21,6 @@ from surepath.experiments.stats import (
     ratio_interval,
     too_often,
 )
-from surepath.experiments.store import read
 from tests.experiments.specs import small
 
 polars: Any = pytest.importorskip("polars")

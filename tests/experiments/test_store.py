@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from surepath.errors import FileError, SettingError
-from surepath.experiments.runner import run
+from surepath.experiments.runner import Store, read, run, scan
 from surepath.experiments.spec import Spec
-from surepath.experiments.store import Store, read, scan
 from tests.experiments.specs import small
 
 pytest.importorskip("polars")

@@ -128,7 +128,7 @@ def test_a_constant_of_the_model_is_in_the_key(monkeypatch: pytest.MonkeyPatch, 
     shutil.copytree(HOME, package, ignore=shutil.ignore_patterns("__pycache__", "static"))
     monkeypatch.setattr("surepath.kernels.jit.PACKAGE", package)
     before = source_key()
-    for name, counts in (("model/worlds.py", True), ("learners/rounds/fit.py", True), ("study/fold.py", False)):
+    for name, counts in (("model/worlds.py", True), ("learners/rounds/design.py", True), ("study/fold.py", False)):
         with (package / name).open("a") as file:
             file.write("\nX = 1\n")
         assert (source_key() != before) == counts, name

@@ -19,7 +19,7 @@ from surepath.errors import PathError, SettingError
 from surepath.experiments.spec import Spec
 from surepath.learners.base import build
 from surepath.learners.own_rules import chance, view_of, with_rules
-from surepath.learners.per_arc.state import copies
+from surepath.learners.per_arc.bounds import copies
 from surepath.simulation.simulate import _stream, drive
 from tests.learners import functions
 

@@ -59,7 +59,7 @@ for instance in instances:
         learner.recommend(), learner.certified_gap()
 many = []
 for module in list(sys.modules.values()):
-    if module.__name__.startswith(("surepath.learners", "surepath.learners.widths", "surepath.kernels.draw")):
+    if module.__name__.startswith(("surepath.learners", "surepath.learners.widths", "surepath.kernels.sweeps")):
         for name, value in vars(module).items():
             signatures = getattr(value, "nopython_signatures", None)
             if signatures is not None and len(signatures) > 1:

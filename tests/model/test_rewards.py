@@ -10,9 +10,8 @@ import pytest
 
 from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
 from surepath.errors import ProblemError, SettingError
-from surepath.kernels.draw import draw
 from surepath.kernels.jit import bare_kernel
-from surepath.kernels.sweeps import Reality, reality_of
+from surepath.kernels.sweeps import Reality, draw, reality_of
 from surepath.model.worlds import Law
 from tests.naive.draws import draw_reward
 

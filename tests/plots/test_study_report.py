@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from surepath import MDP, Study
 from surepath.cli.main import app
 from surepath.errors import MissingExtraError, SettingError
-from surepath.plots.report import report_html, write_report
+from surepath.plots.studies import report_html, write_report
 
 
 class Words(HTMLParser):

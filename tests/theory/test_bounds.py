@@ -23,7 +23,7 @@ from surepath.theory import (
     worst_case_lower_bound,
     worst_case_upper_bound,
 )
-from surepath.theory.summary import summarize
+from surepath.theory.bounds import summarize
 from tests.naive import bounds as naive
 from tests.naive.flows import least_episodes
 from tests.naive.paths import all_paths

@@ -2,5 +2,5 @@
 
 import importlib
 
-for _chapter in ("main", "demo", "problem", "lab", "study", "trials", "plot"):
+for _chapter in ("main", "demo", "problem", "lab", "study", "trials"):
     importlib.import_module(f"surepath.cli.{_chapter}")

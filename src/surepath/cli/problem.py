@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from surepath.model.files import Problem
     from surepath.model.mdp import MDP
     from surepath.simulation.estimate import Estimate
-    from surepath.theory.summary import Summary
+    from surepath.theory.bounds import Summary
 
 Epsilon = Annotated[
     float | None, typer.Option(help="How far from the best the answer may be; by default what the file asks.")
@@ -113,8 +113,8 @@ def new(
     """Write a commented starter problem."""
     from importlib import resources
 
+    from surepath._text import write_table
     from surepath.errors import ProblemError
-    from surepath.model.text_files import write_table
 
     refuse_existing(path, force)
     ending = path.suffix.lower()
@@ -311,7 +311,7 @@ def bound(
 ) -> None:
     """Print how many trials any learner needs, and how many EPRL may need, with the options that cost most."""
     from surepath.errors import ProblemError
-    from surepath.theory.summary import summarize
+    from surepath.theory.bounds import summarize
 
     found = open_noisy(problem, sigma)
     if found.instance is None:

@@ -439,7 +439,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """Write a page to hand on: what is proven, the plan, pictures, what was assumed and checked, spending."""
-    from surepath.plots.report import write_report
+    from surepath.plots.studies import write_report
 
     refuse_existing(out, force)
     write_report(load(storage, name), out)

@@ -97,7 +97,7 @@ def ask(
 
 
 def _write_sheet(found: Study, trials: list[Any], sheet: Path, wells: bool) -> None:
-    from surepath.model.text_files import write_table
+    from surepath._text import write_table
     from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
@@ -280,7 +280,7 @@ def pilot(
 
     Without --command the sheet is filled in by hand: call this once to write it, fill in the scores, call it again.
     """
-    from surepath.model.text_files import write_text
+    from surepath._text import write_text
     from surepath.study.pilot import pilot_paths, read_pilot
     from surepath.study.sheets import read_past, read_table, sheet_text
     from surepath.study.trial import Trial
@@ -314,7 +314,7 @@ def _run_pilot(mdp: MDP, trials: list[Trial], command: str, sheet: Path, quiet: 
     """Perform the trials one after another and write the sheet with their scores; cut short, with those so far."""
     from rich.progress import track
 
-    from surepath.model.text_files import write_text
+    from surepath._text import write_text
     from surepath.study.performing import rewards_of
     from surepath.study.runner import Command
     from surepath.study.sheets import FAILED_WORD, sheet_text

@@ -16,9 +16,8 @@ import numpy as np
 
 from surepath._checks import whole
 from surepath._optional import need
-from surepath._text import shown
+from surepath._text import shown, write_bytes
 from surepath.errors import SettingError
-from surepath.model.text_files import write_bytes
 
 if TYPE_CHECKING:
     import polars
@@ -202,7 +201,7 @@ def picture_bytes(figure: Any, form: str = "png") -> bytes:
     return stream.getvalue()
 
 
-# Panels of series: what the figures of the paper show, as plain numbers -----------------------------------------------
+# Panels of series: what the figures of the paper show, as plain numbers ----------------------------------------------
 
 AS_LINE, AS_POINTS, AS_STRIP = "line", "points", "strip"
 

@@ -28,13 +28,13 @@ from pydantic import (
 )
 
 from surepath._checks import MOST, check_delta, check_epsilon, shortened, suggest, whole
+from surepath._text import MAX_BYTES, read_text
 from surepath._version import __version__
 from surepath.errors import ProblemError, SettingError, SurepathError
 from surepath.learners.base import LEARNERS, build, setting_names
 from surepath.learners.own_rules import storable, with_rules
 from surepath.model import families
 from surepath.model.files import parse_problem_text
-from surepath.model.text_files import MAX_BYTES, read_text
 from surepath.model.worlds import Instance
 
 MAX_SPEC_BYTES = 4 * 2**20
@@ -298,7 +298,7 @@ def _named_first(error: Exception, fields: Mapping[str, Any]) -> tuple[str, ...]
     return (first,) if first in fields else ()
 
 
-# Instances: an id, a family with seeds, or a problem file -------------------------------------------------------------
+# Instances: an id, a family with seeds, or a problem file ------------------------------------------------------------
 
 ENTRY_FIELDS = {"id": ("id",), "file": ("file",), "text": ("text", "name")}
 

@@ -579,7 +579,7 @@ LEARNERS = {
     "EPRL": "surepath.learners.per_arc.eprl",
     "BPIUCRL": "surepath.learners.per_arc.eprl",
     "Challenger": "surepath.learners.challenger.learner",
-    "Design": "surepath.learners.design",
+    "Design": "surepath.learners.whole_plan",
     "Peer": "surepath.learners.peers",
     "Rounds": "surepath.learners.rounds.learner",
     "Uniform": "surepath.learners.per_arc.eprl",

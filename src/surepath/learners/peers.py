@@ -46,9 +46,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, one_of, positive, whole
-from surepath.kernels.draw import draw, mix
 from surepath.kernels.jit import bare_kernel, inner_kernel
-from surepath.kernels.sweeps import NO_REALITY, Graph, Reality, heaviest
+from surepath.kernels.sweeps import NO_REALITY, Graph, Reality, draw, heaviest, mix
 from surepath.learners.base import Learner
 from surepath.learners.runs import ASK, GAP, GO_ON, RUN, TELL, list_plans, raise_if_cancelled
 from surepath.model.mdp import MDP

@@ -16,12 +16,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from surepath._checks import BoolArray, FloatArray, check_delta, check_epsilon, repeated, shortened, suggest
+from surepath._text import is_workbook, plain_cell, read_bytes, read_text, workbook_text, write_text
 from surepath.errors import NoiseError, ProblemError, SettingError
 from surepath.model.edges import COLUMNS, STAGES, build, read_rows
 from surepath.model.mdp import MDP
 from surepath.model.paths import stage_of
 from surepath.model.steps import from_steps
-from surepath.model.text_files import is_workbook, plain_cell, read_bytes, read_text, workbook_text, write_text
 from surepath.model.worlds import Bernoulli, Bounded, Gaussian, Instance, Law
 
 # Problem schema -------------------------------------------------------------------------------------------------------

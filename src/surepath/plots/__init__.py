@@ -11,12 +11,11 @@ from typing import Any
 
 _NAMES = {
     "surepath.plots.graph": "draw_graph graph_layout",
-    "surepath.plots.report": "write_report",
     "surepath.plots.studies": (
-        "challengers_data draw_challengers draw_gap draw_intervals gap_data intervals_data unit_of"
+        "challengers_data draw_challengers draw_gap draw_intervals gap_data intervals_data unit_of write_report"
     ),
     "surepath.experiments.drawing": "save",
-    "surepath.experiments.pictures": ("comparison_data cost_data draw_comparison draw_cost rows_of"),
+    "surepath.experiments.report": ("comparison_data cost_data draw_comparison draw_cost rows_of"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 

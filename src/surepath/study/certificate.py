@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath._text import shown
+from surepath._text import shown, write_text
 from surepath._version import __version__
 from surepath.errors import CertificateError
 from surepath.learners.base import build
@@ -31,7 +31,6 @@ from surepath.learners.challenger.state import planned_shares
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
-from surepath.model.text_files import write_text
 from surepath.study.fold import Fold
 from surepath.study.rounds import StudyRounds
 from surepath.study.sheets import all_trials
@@ -177,7 +176,7 @@ def _plain(row: ActionRow) -> Action:
     return Action(*row[:4])
 
 
-# The claim, and its proof --------------------------------------------------------------------------------------------
+# The claim, and its proof ---------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from surepath._checks import one_of
 from surepath._optional import need
+from surepath._text import csv_line, write_bytes
 from surepath._version import __version__
 from surepath.errors import SettingError, StorageError, StudyError, SurepathError
 from surepath.learners.base import build, read_rewards
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
-from surepath.model.text_files import csv_line, write_bytes
 from surepath.study.creation import Options, check_name, learner_spec
 from surepath.study.sheets import EVERY_ROW, all_trials, columns, score_columns, table_rows
 from surepath.study.storage import PAGE, READ_AS_JSON, Reading, Row, Storage, read_row, retrying

@@ -13,7 +13,7 @@ import numpy as np
 from surepath._checks import FloatArray, rounded_up, whole
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.challenger.learner import Challenger, gap_now, play_on
-from surepath.learners.rounds.fit import fitted
+from surepath.learners.rounds.design import fitted
 from surepath.learners.rounds.learner import Rounds
 from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
@@ -152,7 +152,7 @@ def _unseen(mdp: MDP, known: FloatArray, sigma: FloatArray, unseen: Any, rng: np
     return drawn
 
 
-# One future: Challenger's compiled loop, continued from a copy of the evidence ----------------------------------------
+# One future: Challenger's compiled loop, continued from a copy of the evidence ---------------------------------------
 
 CLOCK_STRETCH = 20_000  # arcs times trials between two readings of the clock
 

@@ -134,7 +134,7 @@ def _until_failed(mdp: MDP, scores: list[Any] | dict[Any, Any], line: str) -> tu
     return (dict(kept), "") if named else ([score for _, score in kept], "")
 
 
-# Commands: the plan goes in by words and environment, the scores come out as text -------------------------------------
+# Commands: the plan goes in by words and environment, the scores come out as text ------------------------------------
 #
 # No shell is involved: the command is split into words first and the plan's options are put in afterwards, so nothing
 # in an option is executed.
@@ -286,7 +286,7 @@ def _tail(file: IO[bytes]) -> str:
     return file.read().decode("utf-8", "replace")
 
 
-# Running: ask, perform, record, over and over, with leases renewed meanwhile ------------------------------------------
+# Running: ask, perform, record, over and over, with leases renewed meanwhile -----------------------------------------
 
 log = logging.getLogger("surepath.study")
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surepath._checks import repeated
+from surepath._text import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.model.mdp import MDP
-from surepath.model.text_files import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
 from surepath.study.storage import PAGE, Reading, Writing
 from surepath.study.telling import Result, check_countable, past_result, placed
 from surepath.study.trial import SCORED, Trial, TrialRow, case_text
@@ -310,7 +310,7 @@ def _header(cells: list[str], name: str, needed: list[str]) -> list[str]:
     return cells
 
 
-# Past results: recorded as data of the study, none of them twice ------------------------------------------------------
+# Past results: recorded as data of the study, none of them twice -----------------------------------------------------
 
 
 class Imported(NamedTuple):

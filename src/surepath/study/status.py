@@ -153,7 +153,7 @@ def _running(now: Status) -> list[str]:
     return lines
 
 
-# Status: one record for the command line, notebooks, the page and clients, the same on the wire -----------------------
+# Status: one record for the command line, notebooks, the page and clients, the same on the wire ----------------------
 
 MOST_WAITING = 1_000_000
 MOST_LISTED = 200  # running trials that a status lists; its workers count them all

@@ -27,12 +27,11 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
 from surepath.study import runner, telling
 from surepath.study.cases import Cases, CaseSummary, Reference, check_reference, summarize
-from surepath.study.confirm import Confirmation, confirm
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name
 from surepath.study.export import copy_log, read_export, trials_frame, write_export
 from surepath.study.fold import Fold, affordable, checked_budget
 from surepath.study.performing import Call, performer, read_retry
-from surepath.study.rounds import refuse_in_rounds
+from surepath.study.rounds import Confirmation, confirm, refuse_in_rounds
 from surepath.study.sheets import import_rows
 from surepath.study.status import Status, explain, read_status
 from surepath.study.storage import Reading, Storage, UnknownError, Writing, open_storage, retrying

@@ -17,9 +17,9 @@ from surepath.theory.bounds import worst_case_lower_bound as worst_case_lower_bo
 from surepath.theory.bounds import worst_case_upper_bound as worst_case_upper_bound
 from surepath.theory.characteristic_time import CharacteristicTime as CharacteristicTime
 from surepath.theory.characteristic_time import characteristic_time as characteristic_time
-from surepath.theory.ends import EndDesign as EndDesign
-from surepath.theory.ends import design as design
+from surepath.theory.flows import EndDesign as EndDesign
 from surepath.theory.flows import Flow as Flow
+from surepath.theory.flows import design as design
 from surepath.theory.flows import minimum_flow as minimum_flow
 from surepath.theory.flows import policy_cover as policy_cover
 from surepath.theory.gaps import Gaps as Gaps

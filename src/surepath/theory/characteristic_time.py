@@ -198,7 +198,7 @@ def search(
 # Allocations of unit flow that do well against a list of challengers: a smooth maximin, by quasi-Newton steps.
 #
 # Legend. A challenger q is a set K of arcs with f_q(w) = half_q / sum over K of variance_e / w_e; K may have nodes too,
-# with the flow through them and a negative variance (`ends.py`). Sought: the flow w
+# with the flow through them and a negative variance (`flows.py`). Sought: the flow w
 # of value 1 with the largest -1/s log sum over q of f_q(w)^-s, which is within log(number of q) / s of log min f_q. A
 # flow is written as the share of each arc at its node, shares as the softmax of logits, so every point is a flow and
 # no constraint is left; stationary points are optimal because the problem is concave in w.
@@ -616,7 +616,7 @@ def characteristic_time(
         return CharacteristicTime(np.inf, np.inf, np.inf, np.full(n, np.nan), False)
 
     if at_end and at.mdp.n_nodes > at.mdp.horizon:
-        from surepath.theory.ends import EndAllocation
+        from surepath.theory.flows import EndAllocation
 
         best: Allocation = EndAllocation(at)
     else:  # where no step depends on another, all is as with scores of steps that have the noise of the whole one

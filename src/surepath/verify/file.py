@@ -21,10 +21,10 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, repeated, rounded_up, shortened
+from surepath._text import read_text
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.model.paths import plan_in_words
-from surepath.model.text_files import read_text
 
 KIND, CERTIFICATE_FORMAT = "surepath certificate", 8
 CERTIFICATE_FIELDS = {

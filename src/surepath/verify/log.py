@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from surepath._checks import LARGEST
+from surepath._text import read_text
 from surepath.errors import CertificateError, ProblemError
 from surepath.model.mdp import MDP
-from surepath.model.text_files import read_text
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import SOURCES, STATES, TIGHTEN, WORST, MissingRule
 

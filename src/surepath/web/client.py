@@ -147,7 +147,7 @@ class RemoteStudy(BaseStudy):
 
     def export(self, path: str | Path) -> int:
         """Write the whole log to a file here; see Study.export."""
-        from surepath.model.text_files import write_bytes
+        from surepath._text import write_bytes
         from surepath.study.export import ending
 
         place = Path(path)

@@ -12,7 +12,7 @@ from surepath import MDP, Design, Gaussian, Instance, families, simulate, theory
 from surepath.errors import SettingError, StoppedError
 from surepath.kernels.flow import design_flow, split_flow
 from surepath.kernels.sweeps import graph_of
-from surepath.learners import design
+from surepath.learners import whole_plan as design
 from surepath.model.paths import values_to_go
 from tests.naive.design import best, proven_gap
 from tests.naive.draws import draw_reward

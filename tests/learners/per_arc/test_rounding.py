@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from surepath import BPIUCRL, EPRL, MDP, Gaussian, Instance, WholePlan, simulate
-from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc import bounds as at
+from surepath.learners.per_arc.eprl import RuleLearner
 from tests.learners.worlds import random_mdp, with_known
 from tests.naive.paths import all_paths
 

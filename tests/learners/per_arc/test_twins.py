@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from surepath import BPIUCRL, EPRL, MDP
-from surepath.learners.per_arc.learner import RuleLearner
+from surepath.learners.per_arc.eprl import RuleLearner
 from tests.learners.worlds import experiment_choices, random_mdp, reward_table, theory_choices
 from tests.naive.learner import Choices, NaiveLearner
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Rounds
 from surepath.kernels.flow import optimal_flow
-from surepath.learners.rounds.additive import inflation, planned_variances, span_of_differences
-from surepath.learners.rounds.betting import Predictor
-from surepath.learners.rounds.bound import gaussian_table, h_inverse
-from surepath.learners.rounds.fit import Round
+from surepath.learners.rounds.bound import Predictor, gaussian_table, h_inverse
+from surepath.learners.rounds.check import inflation, planned_variances, span_of_differences
+from surepath.learners.rounds.design import Round
 from tests.naive import rounds as naive
 from tests.naive.paths import all_paths
 from tests.strategies import mdps

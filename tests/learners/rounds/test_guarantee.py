@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surepath import Rounds, simulate
-from surepath.learners.rounds.betting import Bets
+from surepath.learners.rounds.bound import Bets
 from tests.learners.rates import DELTAS, is_above
 from tests.learners.rounds import worlds
 

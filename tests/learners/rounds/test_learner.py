@@ -10,8 +10,8 @@ import pytest
 from surepath import MDP, Instance, Rounds, simulate
 from surepath.errors import PathError, RewardError, SettingError, StoppedError
 from surepath.learners.base import build
-from surepath.learners.rounds.fit import Round, fit_round
-from surepath.learners.rounds.misfit import FitTest
+from surepath.learners.rounds.design import Round, fit_round
+from surepath.learners.rounds.learner import FitTest
 from surepath.model.worlds import Drawn, Shared
 from surepath.model.worlds import Gaussian as Normal
 from tests.learners.rounds import worlds

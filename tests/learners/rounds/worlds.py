@@ -8,9 +8,8 @@ import numpy as np
 from scipy.stats import norm
 
 from surepath import MDP, Gaussian, Instance, Rounds, families
-from surepath.learners.rounds.betting import Bets
-from surepath.learners.rounds.bound import Entries, evidence_of, h_inverse, pair_bounds
-from surepath.learners.rounds.fit import Fit, Round, fit_round, fitted
+from surepath.learners.rounds.bound import Bets, Entries, evidence_of, h_inverse, pair_bounds
+from surepath.learners.rounds.design import Fit, Round, fit_round, fitted
 from surepath.model.paths import best_path
 
 Scores = Callable[[np.ndarray, np.random.Generator], np.ndarray]  # scores of plans, given their values

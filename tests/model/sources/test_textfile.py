@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from surepath._text import csv_line, make_folder, plain_cell, read_text, safe_cell, write_bytes, write_text
 from surepath.errors import FileError, ProblemError
-from surepath.model.text_files import csv_line, make_folder, plain_cell, read_text, safe_cell, write_bytes, write_text
 
 
 def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 import resource, signal
 from pathlib import Path
 from surepath.errors import FileError
-from surepath.model.text_files import write_bytes
+from surepath._text import write_bytes
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from surepath.experiments.drawing import AS_STRIP, Panel, Series, short_name
 from surepath.experiments.figures import common
 from surepath.experiments.figures.common import Claim, Found, Frames, Options
+from surepath.experiments.runner import read
 from surepath.experiments.stats import permutation_test
-from surepath.experiments.store import read
 
 if TYPE_CHECKING:
     import polars

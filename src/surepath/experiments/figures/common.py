@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surepath.experiments.runner import run
+from surepath.experiments.runner import run, scan
 from surepath.experiments.spec import Spec
 from surepath.experiments.stats import failure_rates, permutation_test, too_often
-from surepath.experiments.store import scan
 
 if TYPE_CHECKING:
     import polars

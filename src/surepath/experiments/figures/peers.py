@@ -8,8 +8,8 @@ from surepath import theory
 from surepath.experiments.drawing import Panel, Series, line_with_band
 from surepath.experiments.figures import common
 from surepath.experiments.figures.common import Claim, Found, Frames, Options
+from surepath.experiments.runner import scan
 from surepath.experiments.spec import instance_of
-from surepath.experiments.store import scan
 
 if TYPE_CHECKING:
     import polars

@@ -9,7 +9,7 @@ import numpy as np
 from surepath.experiments.drawing import Panel, points_over_epsilon
 from surepath.experiments.figures import common
 from surepath.experiments.figures.common import Claim, Found, Frames, Options
-from surepath.experiments.store import scan
+from surepath.experiments.runner import scan
 
 if TYPE_CHECKING:
     import polars

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from surepath._checks import one_of, whole
 from surepath._optional import need
+from surepath._text import make_folder, write_bytes, write_text
 from surepath._version import __version__
 from surepath.experiments.drawing import draw_panels, picture_bytes
 from surepath.experiments.figures import budget, cases, cover, hard, peers, ratios
@@ -19,7 +20,6 @@ from surepath.experiments.figures.common import Claim, Found, Options
 from surepath.experiments.report import page, picture
 from surepath.experiments.report import settings as settings_part
 from surepath.learners.per_arc.eprl import PRESETS
-from surepath.model.text_files import make_folder, write_bytes, write_text
 
 # By their numbers in the paper, then our own, in the order of the report. Every file has TITLE, READING,
 # make(options) that plays the experiment and judges the claims, and panels(frames) with the numbers to draw.

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.kernels.draw import draw_path
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, inner_kernel, optional_kernel
-from surepath.kernels.sweeps import Graph, Reality, backward, heaviest, walk
+from surepath.kernels.sweeps import Graph, Reality, backward, draw_path, heaviest, walk
 from surepath.learners import runs as tasks
 from surepath.learners.challenger import check as checking
 from surepath.learners.challenger import noise as learning

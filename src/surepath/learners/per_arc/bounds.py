@@ -1,15 +1,160 @@
-"""Bounds per arc and the sweeps over them: widths, values and diameters of paths, and their rounding."""
+"""Rules and state of a compiled learner, bounds per arc and the sweeps over them: values and diameters of paths.
+
+Rules are numbers that never change, the state is arrays. Arrays of one shape are rows of one table, so that a state is
+a dozen arrays and not thirty: kernels take less time to compile and to call. Rows and places have names, listed here
+once and read as `at.ACTIVE` after `from surepath.learners.per_arc import bounds as at`. `new_state` is the only place
+that builds the arrays. Everything is turned so that larger is better.
+
+Infinities. An unvisited arc has width +infinity; in the tables it is written BIG, a power of two so large that finite
+parts vanish beside it and so exact that sums of it count arcs. An arc that no active policy can use has weight -inf in
+the rows WIDTH and UPPER. So +inf never occurs, and -inf + BIG is -inf: nothing can become NaN.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from surepath._checks import FloatArray, IntArray
+from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import Whole, folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.sweeps import Layers
-from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.state import BIG, HALF_BIG, Rules, State
 from surepath.learners.widths import UNIT, base_width, origin_of
+
+BIG = 2.0**1000
+HALF_BIG = 2.0**999
+
+# Rows of State.arc, float [N_ARC, N].
+SUMS, SIGMA, WIDTH, UPPER, LOWER, TOP, TOP_SEEN, LOWER_SEEN, ORIGIN, CENTRE, BASE = range(11)
+N_ARC = 11
+# SUMS: of gain - ORIGIN.  CENTRE: ORIGIN once visited, the gain where known.  BASE: CENTRE (0 where unvisited) less
+# the reference of the stage: bounds are made of the mean BASE + SUMS / visits (see learners/per_arc/bounds.py).
+# WIDTH and UPPER: -inf where no active policy passes.  TOP: the upper bound everywhere.  LOWER: -inf where unvisited.
+# TOP_SEEN, LOWER_SEEN: TOP and LOWER when the arcs were last judged (see elimination.py).
+
+# Rows of State.number, int [3, N].
+VISITS, INFINITE, FLOW_LEFT = range(3)
+# INFINITE: 0 where the width is finite; H + 1 on active arcs, 1 on others.  FLOW_LEFT: flow of the cover still to play.
+
+# Rows of State.flag, bool [6, N].
+IS_KNOWN, ACTIVE, PASSABLE, STARTED, MARKED, APART = range(6)
+# PASSABLE: on a path of an active policy.  STARTED: active when the period began.  MARKED: to go by the value rule.
+# APART: known, or with an origin or a base that is not 0.
+
+# Rows of State.node, float [7, n_nodes + 1]: largest value from a node to the sink (FROM_START: from the start to it).
+BEST, FROM_START, HIGHEST, FLOOR, SPREAD, SCRATCH, SCRATCH_TIE = range(7)
+# BEST, FROM_START: upper, active policies.  HIGHEST: upper, all.  FLOOR: lower, all.  SPREAD: widths, active.
+# SCRATCH is whatever the kernel at work needs; SCRATCH_TIE counts the infinities in it.
+
+
+# Rows of State.path, int [2, H], and of State.stage, float [4, H].
+PATH, ADVICE = range(2)
+GAIN, FALLEN, RISEN, REFERENCE = range(4)
+# FALLEN, RISEN: most that an upper bound fell, a lower bound rose since arcs were judged.
+# REFERENCE: what bounds of the stage are relative to; infinite while there is nothing to refer to.
+
+# Places in State.tally, int.
+EPISODES = 0  # t, episodes absorbed
+PERIOD = 1  # k of the current period; 0 before `set_up`, -1 when nobody needs it
+LOW = 2  # active arcs to learn with fewer than k visits
+UNSEEN = 3  # arcs to learn that were never visited
+UNSEEN_ACTIVE = 4  # of these, the active ones
+PASSABLE_INFINITE = 5  # passable arcs of infinite width
+N_ACTIVE = 6  # active arcs
+CROWDED = 7  # nodes with two active arcs or more
+FRESH_FLOOR = 8  # 1 when the row FLOOR belongs to the current statistics
+FRESH_BEST = 9
+FRESH_SPREAD = 10
+CHECKED = 11  # 1 when the stopping rule is due after this episode
+COVER_LEFT = 12  # paths of this period's cover still to play
+COVER_STALE = 13  # 1 when the period's cover is still to be found
+SETTLED = 14  # how many epsilons are settled
+LEFT_AHEAD = 15  # normal numbers drawn ahead and not used yet: the last so many of State.ahead
+FRESH_CLEAR = 16  # 1 when HIGHEST and the place CLEAR belong to the current statistics and active sets
+RUN_NUMBER = 17  # which run of the record is played, from 0
+N_TALLY = 18
+
+# Places in State.real, float.
+USED = 0  # how far bounds can have closed in since arcs were judged
+RETURN_SLACK = 1  # nothing can go by the return rule while USED stays below
+CLEAR = 2  # least by which an active arc clears the lower value of its state
+LIFTED = 3  # how far lower values can have risen since arcs were judged
+FLOOR_SEEN = 4  # largest lower value then
+GUARD = 5  # rounding allowance
+N_REAL = 6
+
+
+# Values of Rules.periods. With an elimination rule written in Python a period ends after its eliminations.
+NO_PERIODS, PERIODS, PERIODS_AFTER_DROP = range(3)
+
+
+class Rules(NamedTuple):
+    """Hold a learner's choices as plain numbers: kernels dispatch on these integers."""
+
+    sampling: int
+    schedule: int
+    every: int  # episodes between eliminations, for the schedule that counts
+    stopping: int
+    arcs: float  # N in the width
+    delta: float
+    cap: float  # largest width, finite for that of the authors' code
+    authors: int  # 1: the habits of the authors' code, the preset `experiment`
+    by_return: int = 0  # 1: the return-gap elimination rule is on
+    by_value: int = 0  # 1: the value-based elimination rule is on
+    least_played: int = 0  # 1: ties go to the least played action, else to the lowest arc
+    periods: int = NO_PERIODS  # whether the sampling rule or the schedule needs to know the period
+
+
+class State(NamedTuple):
+    """Hold all arrays of one run; rows and places are named above."""
+
+    arc: FloatArray  # [N_ARC, N]
+    number: IntArray  # [3, N]
+    flag: BoolArray  # [6, N]
+    node: FloatArray  # [7, n_nodes + 1]
+    degree: IntArray  # [n_nodes] active arcs of each node
+    path: IntArray  # [2, H]
+    stage: FloatArray  # [4, H]
+    tally: IntArray  # [N_TALLY]
+    real: FloatArray  # [N_REAL]
+    ahead: FloatArray  # standard normal numbers drawn ahead
+    table: FloatArray  # base width by number of visits
+
+
+def new_state(
+    graph: Layers, horizon: int, sigma: FloatArray, known: BoolArray, known_gain: FloatArray, table: FloatArray
+) -> State:
+    """Allocate the state of a learner that has seen nothing; `set_up` fills in what follows from the graph."""
+    n, nodes = len(graph.target), len(graph.first) - 1
+    state = State(
+        arc=np.zeros((N_ARC, n)),
+        number=np.zeros((3, n), dtype=np.int64),
+        flag=np.zeros((6, n), dtype=np.bool_),
+        node=np.zeros((7, nodes + 1)),
+        degree=np.zeros(nodes, dtype=np.int64),
+        path=np.zeros((2, horizon), dtype=np.int64),
+        stage=np.zeros((4, horizon)),
+        tally=np.zeros(N_TALLY, dtype=np.int64),
+        real=np.zeros(N_REAL),
+        ahead=np.zeros(max(128, 4 * horizon)),
+        table=table,
+    )
+    state.arc[SIGMA] = sigma
+    state.flag[IS_KNOWN] = known
+    state.arc[CENTRE] = known_gain
+    return state
+
+
+def copies(state: State) -> State:
+    """Copy a state; the table of widths never changes and is shared."""
+    return State._make([*(array.copy() for array in state[:-1]), state.table])
+
+
+def restore(state: State, before: State) -> None:
+    """Write the arrays of an earlier copy back into a state, in place."""
+    for array, old in zip(state[:-1], before[:-1], strict=True):
+        array[...] = old
+
 
 # Arc bounds -----------------------------------------------------------------------------------------------------------
 # The interval of an arc: its width by the visits, and where sums and bounds start to count.
@@ -34,15 +179,15 @@ def arc_width(rules: Rules, state: State, e: int | np.uint64, n: int) -> float:
         base = state.table[np.uint64(n)]
     else:
         base = base_width(rules.authors, float(n), rules.arcs, rules.delta)
-    return float(min(state.arc[at.SIGMA, e] * base, rules.cap))
+    return float(min(state.arc[SIGMA, e] * base, rules.cap))
 
 
 @folded_kernel
 def width_of(rules: Rules, state: State, e: int) -> float:
     """Compute the width of arc e, BIG where it is infinite."""
-    if state.flag[at.IS_KNOWN, e]:
+    if state.flag[IS_KNOWN, e]:
         return 0.0
-    n = state.number[at.VISITS, e]
+    n = state.number[VISITS, e]
     if n > 0:
         return arc_width(rules, state, e, n)
     return BIG if rules.cap == np.inf else rules.cap
@@ -51,38 +196,38 @@ def width_of(rules: Rules, state: State, e: int) -> float:
 @inner_kernel
 def write_bounds(rules: Rules, state: State, e: int | np.uint64) -> None:
     """Write the interval of arc e, visited or known, from its sum and its stage's reference."""
-    arc, n = state.arc, state.number[at.VISITS, e]
-    width, mean = 0.0, arc[at.BASE, e]
-    if not state.flag[at.IS_KNOWN, e]:
-        width, mean = arc_width(rules, state, e, n), arc[at.BASE, e] + arc[at.SUMS, e] / n
-    arc[at.TOP, e] = mean + width
-    arc[at.LOWER, e] = mean - width
-    if state.flag[at.PASSABLE, e]:
-        arc[at.WIDTH, e] = width
-        arc[at.UPPER, e] = mean + width
+    arc, n = state.arc, state.number[VISITS, e]
+    width, mean = 0.0, arc[BASE, e]
+    if not state.flag[IS_KNOWN, e]:
+        width, mean = arc_width(rules, state, e, n), arc[BASE, e] + arc[SUMS, e] / n
+    arc[TOP, e] = mean + width
+    arc[LOWER, e] = mean - width
+    if state.flag[PASSABLE, e]:
+        arc[WIDTH, e] = width
+        arc[UPPER, e] = mean + width
 
 
 @folded_kernel
 def forget_measures(state: State) -> None:
     """Discard values and measures after bounds were written anew."""
-    state.tally[at.FRESH_FLOOR] = 0
-    state.tally[at.FRESH_CLEAR] = 0
-    state.tally[at.FRESH_BEST] = 0
-    state.tally[at.FRESH_SPREAD] = 0
-    state.real[at.RETURN_SLACK] = -1.0
-    state.real[at.FLOOR_SEEN] = np.inf
+    state.tally[FRESH_FLOOR] = 0
+    state.tally[FRESH_CLEAR] = 0
+    state.tally[FRESH_BEST] = 0
+    state.tally[FRESH_SPREAD] = 0
+    state.real[RETURN_SLACK] = -1.0
+    state.real[FLOOR_SEEN] = np.inf
 
 
 @inner_kernel
 def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
     """Choose the reference of stage h anew and write the bounds of its arcs."""
-    arc, known, visits = state.arc, state.flag[at.IS_KNOWN], state.number[at.VISITS]
+    arc, known, visits = state.arc, state.flag[IS_KNOWN], state.number[VISITS]
     first, last = graph.first[graph.stage_node[h]], graph.first[graph.stage_node[h + 1]]
     low, high = np.inf, -np.inf
     for e in range(first, last):
         if known[e] or visits[e] > 0:
-            low = min(low, arc[at.CENTRE, e])
-            high = max(high, arc[at.CENTRE, e])
+            low = min(low, arc[CENTRE, e])
+            high = max(high, arc[CENTRE, e])
     reference = 0.0
     if rules.cap == np.inf:
         if low > high:
@@ -91,14 +236,14 @@ def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
             reference = low
         elif high < 0.0:
             reference = high
-    state.stage[at.REFERENCE, h] = reference
+    state.stage[REFERENCE, h] = reference
     for e in range(first, last):
         if known[e] or visits[e] > 0:
-            arc[at.BASE, e] = arc[at.CENTRE, e] - reference
+            arc[BASE, e] = arc[CENTRE, e] - reference
             write_bounds(rules, state, e)
-            state.flag[at.APART, e] = known[e] or arc[at.ORIGIN, e] != 0.0 or arc[at.BASE, e] != 0.0
+            state.flag[APART, e] = known[e] or arc[ORIGIN, e] != 0.0 or arc[BASE, e] != 0.0
         elif reference < np.inf:
-            arc[at.BASE, e] = 0.0 - reference
+            arc[BASE, e] = 0.0 - reference
     forget_measures(state)
 
 
@@ -106,12 +251,12 @@ def refer(graph: Layers, rules: Rules, state: State, h: int) -> None:
 def find_origin(graph: Layers, rules: Rules, state: State, h: int, e: np.uint64, gain: float) -> None:
     """Set the origin of arc e of stage h, visited for the first time, by this gain."""
     arc = state.arc
-    centre = origin_of(gain, arc[at.SIGMA, e])
-    arc[at.ORIGIN, e] = centre
-    arc[at.CENTRE, e] = centre
-    arc[at.BASE, e] = centre - state.stage[at.REFERENCE, h]
-    state.flag[at.APART, e] = centre != 0.0 or arc[at.BASE, e] != 0.0
-    if abs(arc[at.BASE, e]) > abs(centre):
+    centre = origin_of(gain, arc[SIGMA, e])
+    arc[ORIGIN, e] = centre
+    arc[CENTRE, e] = centre
+    arc[BASE, e] = centre - state.stage[REFERENCE, h]
+    state.flag[APART, e] = centre != 0.0 or arc[BASE, e] != 0.0
+    if abs(arc[BASE, e]) > abs(centre):
         refer(graph, rules, state, h)
 
 
@@ -273,13 +418,13 @@ def refresh_values(graph: Layers, state: State, fresh: Whole, weight: Whole, val
 @folded_kernel
 def best_values(graph: Layers, state: State) -> None:
     """Recompute BEST, the largest upper values to go, unless it is current."""
-    refresh_values(graph, state, np.int64(at.FRESH_BEST), np.int64(at.UPPER), np.int64(at.BEST))
+    refresh_values(graph, state, np.int64(FRESH_BEST), np.int64(UPPER), np.int64(BEST))
 
 
 @folded_kernel
 def floor_values(graph: Layers, state: State) -> None:
     """Recompute FLOOR, the largest lower values to go, unless it is current."""
-    refresh_values(graph, state, np.int64(at.FRESH_FLOOR), np.int64(at.LOWER), np.int64(at.FLOOR))
+    refresh_values(graph, state, np.int64(FRESH_FLOOR), np.int64(LOWER), np.int64(FLOOR))
 
 
 @inner_kernel
@@ -289,14 +434,14 @@ def walk_counting(graph: Layers, rules: Rules, state: State, which: Whole, out: 
     Most of them first for BY_WIDTH and BY_UPPER, fewest first for BY_LOWER. An infinite arc adds 0 to a width, and 0
     less the reference of its stage to a bound. Without infinities it is the same path, more slowly.
     """
-    row, rest, sign = at.WIDTH, at.ORIGIN, 1.0
+    row, rest, sign = WIDTH, ORIGIN, 1.0
     if which == BY_UPPER:
-        row, rest = at.UPPER, at.BASE
+        row, rest = UPPER, BASE
     elif which == BY_LOWER:
-        row, rest, sign = at.LOWER, at.BASE, -1.0
-    path, visits, infinite = state.path[out], state.number[at.VISITS], state.number[at.INFINITE]
+        row, rest, sign = LOWER, BASE, -1.0
+    path, visits, infinite = state.path[out], state.number[VISITS], state.number[INFINITE]
     weight, instead = state.arc[row], state.arc[rest]
-    value, count = state.node[at.SCRATCH], state.node[at.SCRATCH_TIE]
+    value, count = state.node[SCRATCH], state.node[SCRATCH_TIE]
     backward_counted(graph, weight, infinite, instead, sign, value, count)
     walk_counted(graph, weight, infinite, instead, sign, value, count, visits, rules.least_played, path)
 
@@ -304,14 +449,14 @@ def walk_counting(graph: Layers, rules: Rules, state: State, which: Whole, out: 
 @folded_kernel
 def walk(graph: Layers, rules: Rules, state: State, which: Whole) -> None:
     """Write the path that `which` names, BY_WIDTH or BY_UPPER, into the row PATH; by kept values if all are finite."""
-    if state.tally[at.PASSABLE_INFINITE] > 0:
-        walk_counting(graph, rules, state, which, np.int64(at.PATH))
+    if state.tally[PASSABLE_INFINITE] > 0:
+        walk_counting(graph, rules, state, which, np.int64(PATH))
     else:
-        fresh, row, values = at.FRESH_SPREAD, at.WIDTH, at.SPREAD
+        fresh, row, values = FRESH_SPREAD, WIDTH, SPREAD
         if which == BY_UPPER:
-            fresh, row, values = at.FRESH_BEST, at.UPPER, at.BEST
+            fresh, row, values = FRESH_BEST, UPPER, BEST
         refresh_values(graph, state, np.int64(fresh), np.int64(row), np.int64(values))
-        visits, path = state.number[at.VISITS], state.path[at.PATH]
+        visits, path = state.number[VISITS], state.path[PATH]
         walk_masked(graph, state.arc[row], state.node[values], visits, rules.least_played, path)
 
 
@@ -331,8 +476,8 @@ def walk(graph: Layers, rules: Rules, state: State, which: Whole) -> None:
 @hot_kernel
 def slop(arc: FloatArray, horizon: int, e: int | np.uint64) -> float:
     """Bound what rounding can have moved the bounds of arc e, with its share in the sum over a path."""
-    size = abs(arc[at.TOP, e]) + abs(arc[at.LOWER, e]) + abs(arc[at.BASE, e])
-    return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[at.ORIGIN, e]) + 2.0 * abs(arc[at.SUMS, e])))
+    size = abs(arc[TOP, e]) + abs(arc[LOWER, e]) + abs(arc[BASE, e])
+    return float(UNIT * ((2.0 * horizon + 8.0) * size + abs(arc[ORIGIN, e]) + 2.0 * abs(arc[SUMS, e])))
 
 
 @folded_kernel
@@ -346,7 +491,7 @@ def safe_upper(state: State, e: int | np.uint64, bound: float) -> float:
 @folded_kernel
 def safe_lower(state: State, e: int | np.uint64) -> float:
     """Lower the lower bound of arc e so that it holds in spite of rounding; -inf where there is none."""
-    bound = state.arc[at.LOWER, e]
+    bound = state.arc[LOWER, e]
     return bound - slop(state.arc, state.path.shape[1], e) if bound > -HALF_BIG else -np.inf
 
 

@@ -7,9 +7,18 @@ import numpy as np
 from surepath._checks import FloatArray
 from surepath.kernels.jit import folded_kernel, hot_kernel, inner_kernel
 from surepath.kernels.sweeps import Layers
-from surepath.learners.per_arc import state as at
-from surepath.learners.per_arc.bounds import best_values, floor_values, safe_best, safe_floor, safe_upper, width_of
-from surepath.learners.per_arc.state import HALF_BIG, Rules, State
+from surepath.learners.per_arc import bounds as at
+from surepath.learners.per_arc.bounds import (
+    HALF_BIG,
+    Rules,
+    State,
+    best_values,
+    floor_values,
+    safe_best,
+    safe_floor,
+    safe_upper,
+    width_of,
+)
 
 # Slack ----------------------------------------------------------------------------------------------------------------
 # Prove by bookkeeping that the return rule can eliminate nothing, which saves the passes of most episodes.

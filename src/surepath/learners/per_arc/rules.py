@@ -7,11 +7,14 @@ import numpy as np
 from surepath.kernels.flow import minimum_flow
 from surepath.kernels.jit import Whole, folded_kernel, inner_kernel, kernel
 from surepath.kernels.sweeps import Graph, Layers
-from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc import bounds as at
 from surepath.learners.per_arc.bounds import (
     BY_LOWER,
     BY_UPPER,
     BY_WIDTH,
+    HALF_BIG,
+    Rules,
+    State,
     floor_values,
     refresh_values,
     safe_best,
@@ -20,7 +23,6 @@ from surepath.learners.per_arc.bounds import (
     walk_counting,
 )
 from surepath.learners.per_arc.elimination import start_over
-from surepath.learners.per_arc.state import HALF_BIG, Rules, State
 
 # Covers ---------------------------------------------------------------------------------------------------------------
 # Paths that cover undersampled arcs: arcs of an unknown reward with fewer visits than the period asks for.

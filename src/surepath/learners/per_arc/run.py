@@ -8,12 +8,17 @@ from typing import Any
 import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray
-from surepath.kernels.draw import draw, normal
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, fresh_kernel, hot_kernel, inner_kernel, rule_kernel
-from surepath.kernels.sweeps import Layers, Reality
+from surepath.kernels.sweeps import Layers, Reality, draw, normal
 from surepath.learners.own_rules import RuleView
-from surepath.learners.per_arc import state as at
+from surepath.learners.per_arc import bounds as at
 from surepath.learners.per_arc.bounds import (
+    BIG,
+    HALF_BIG,
+    NO_PERIODS,
+    PERIODS_AFTER_DROP,
+    Rules,
+    State,
     arc_width,
     backward_masked,
     find_origin,
@@ -46,7 +51,6 @@ from surepath.learners.per_arc.rules import (
     is_exact,
     is_within,
 )
-from surepath.learners.per_arc.state import BIG, HALF_BIG, NO_PERIODS, PERIODS_AFTER_DROP, Rules, State
 from surepath.learners.runs import ADVISE, ASK, BUDGET, DROP, GAP, GO_ON, RUN, SET_UP, SINGLE, TELL, TEST, RunRecord
 from surepath.model.worlds import GAUSSIAN
 
