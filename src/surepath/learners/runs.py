@@ -19,9 +19,9 @@ from surepath.model.paths import best_path, every_path
 #
 # Each entry point says in its docstring which tasks it takes; RUN and FINISH, of whole runs, come last.
 
-ASK, TELL, TEST, SET_UP, ADVISE, DROP = range(6)
-PLAN, AGAIN, REFRESH, INCUMBENT, CERTIFY, CHECK = range(6, 12)
-RUN, FINISH = range(12, 14)
+ASK, TELL, TEST, SET_UP, ADVISE, DROP, TAKEN = range(7)
+PLAN, AGAIN, REFRESH, INCUMBENT, CERTIFY, CHECK = range(7, 13)
+RUN, FINISH = range(13, 15)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------

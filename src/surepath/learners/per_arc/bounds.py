@@ -81,7 +81,8 @@ CLEAR = 2  # least by which an active arc clears the lower value of its state
 LIFTED = 3  # how far lower values can have risen since arcs were judged
 FLOOR_SEEN = 4  # largest lower value then
 GUARD = 5  # rounding allowance
-N_REAL = 6
+SPREAD_LEFT = 6  # the row SPREAD of the start is larger for sure: its last value less what widths have fallen since
+N_REAL = 7
 
 
 # Values of Rules.periods. With an elimination rule written in Python a period ends after its eliminations.
@@ -216,6 +217,7 @@ def forget_measures(state: State) -> None:
     state.tally[FRESH_SPREAD] = 0
     state.real[RETURN_SLACK] = -1.0
     state.real[FLOOR_SEEN] = np.inf
+    state.real[SPREAD_LEFT] = -np.inf
 
 
 @inner_kernel

@@ -121,6 +121,7 @@ def refresh_passable(graph: Layers, rules: Rules, state: State) -> None:
     state.tally[at.PASSABLE_INFINITE] = infinite
     state.tally[at.FRESH_BEST] = 0
     state.tally[at.FRESH_SPREAD] = 0
+    state.real[at.SPREAD_LEFT] = -np.inf
 
 
 # Value gap ------------------------------------------------------------------------------------------------------------

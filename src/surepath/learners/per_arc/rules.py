@@ -194,8 +194,11 @@ def is_close(graph: Layers, rules: Rules, state: State, epsilon: float) -> bool:
     fresh, weight, value = at.FRESH_SPREAD, at.WIDTH, at.SPREAD
     if rules.stopping == OPTIMAL_GAP:
         fresh, weight, value = at.FRESH_BEST, at.UPPER, at.BEST
+    elif 2.0 * state.real[at.SPREAD_LEFT] > epsilon:
+        return False
     refresh_values(graph, state, np.int64(fresh), np.int64(weight), np.int64(value))
     size = 2.0 * state.node[at.SPREAD, 0]
+    state.real[at.SPREAD_LEFT] = (1.0 - 1e-6) * state.node[at.SPREAD, 0]  # rounding of the differences included
     if rules.stopping == OPTIMAL_GAP:
         size = optimal_gap(graph, state, epsilon)
     return is_within(rules, size, epsilon)

@@ -10,6 +10,7 @@ import numpy as np
 from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath.kernels.jit import Whole, bare_kernel, folded_kernel, fresh_kernel, hot_kernel, inner_kernel, rule_kernel
 from surepath.kernels.sweeps import Layers, Reality, draw, normal
+from surepath.learners import runs as tasks
 from surepath.learners.own_rules import RuleView
 from surepath.learners.per_arc import bounds as at
 from surepath.learners.per_arc.bounds import (
@@ -24,6 +25,7 @@ from surepath.learners.per_arc.bounds import (
     find_origin,
     forget_measures,
     refer,
+    refresh_values,
     write_bounds,
 )
 from surepath.learners.per_arc.elimination import (
@@ -51,7 +53,7 @@ from surepath.learners.per_arc.rules import (
     is_exact,
     is_within,
 )
-from surepath.learners.runs import ADVISE, ASK, BUDGET, DROP, GAP, GO_ON, RUN, SET_UP, SINGLE, TELL, TEST, RunRecord
+from surepath.learners.runs import BUDGET, GAP, GO_ON, SINGLE, RunRecord
 from surepath.model.worlds import GAUSSIAN
 
 # Prepare state --------------------------------------------------------------------------------------------------------
@@ -157,6 +159,7 @@ def take_in(graph: Layers, rules: Rules, state: State) -> None:
         arc[at.TOP, e] = mean + width
         arc[at.LOWER, e] = mean - width
         if flag[at.PASSABLE, e]:
+            state.real[at.SPREAD_LEFT] -= max(0.0, arc[at.WIDTH, e] - width)
             arc[at.WIDTH, e] = width
             arc[at.UPPER, e] = mean + width
         if n == tally[at.PERIOD] and flag[at.ACTIVE, e]:
@@ -243,13 +246,15 @@ def draw_more(state: State, rng: np.random.Generator) -> None:
 def may_sprint(graph: Layers, rules: Rules, state: State) -> bool:
     """Return whether the rules are one of the two, eliminations have fixed times, and a sprint may begin now."""
     tally = state.tally
-    wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER and tally[at.FRESH_SPREAD] == 1
+    wide = rules.sampling == MAX_DIAMETER and rules.stopping == DIAMETER
     hopeful = rules.sampling == OPTIMISTIC and rules.stopping == OPTIMAL_GAP and tally[at.FRESH_BEST] == 1
     timed = (rules.schedule == EVERY_EPISODE or rules.schedule == EVERY_SA) and rules.periods == 0
     finite = tally[at.PASSABLE_INFINITE] == 0 and (rules.cap == np.inf or tally[at.UNSEEN] == 0)
     undecided = tally[at.CROWDED] > 0 or rules.stopping == OPTIMAL_GAP
     if not ((wide or hopeful) and timed and finite and undecided):
         return False
+    if wide:
+        refresh_values(graph, state, np.int64(at.FRESH_SPREAD), np.int64(at.WIDTH), np.int64(at.SPREAD))
     return rules.by_value == 0 or until_due(rules, tally[at.EPISODES]) > 1 or survey(graph, state)
 
 
@@ -373,6 +378,7 @@ def sprint(
     tally[at.FRESH_FLOOR] = 0
     tally[at.FRESH_CLEAR] = 0
     tally[at.FRESH_SPREAD] = 1 if wide else 0
+    state.real[at.SPREAD_LEFT] = -np.inf
     tally[at.FRESH_BEST] = 0 if wide else 1
     return judging
 
@@ -427,38 +433,40 @@ def play(
     """Play a whole run, or one step of one: the one entry point from Python.
 
     SET_UP prepares the state. ASK leaves the path to play in PATH. TELL takes in the episode in PATH and GAIN and
-    returns the verdict for epsilons[0]; TEST returns it again; DROP takes the MARKED arcs out of the active sets.
-    ADVISE leaves the recommended path in ADVICE and returns the certified gap. RUN sets up if need be and plays until
-    every epsilon (in decreasing order) is settled or `limit` episodes are played, and may be called again to go on;
-    FINISH is RUN with what is not settled at the limit recorded as censored.
+    returns the verdict for epsilons[0], TAKEN does so for one that is taken in, TEST returns it again; DROP takes the
+    MARKED arcs out of the active sets. ADVISE leaves the recommended path in ADVICE and returns the certified gap. RUN
+    sets up if need be and plays until every epsilon (in decreasing order) is settled or `limit` episodes are played,
+    and may be called again to go on; FINISH is RUN with what is not settled at the limit recorded as censored.
 
     One kernel for all of them, because each entry point takes seconds to compile and because so the steps
     cannot differ from the run. Every larger kernel is called from one place here: the compiler copies it into each.
     """
     tally = state.tally
-    running, dropping = task >= RUN, task == DROP
+    running, dropping = task >= tasks.RUN, task == tasks.DROP
     while True:
         if tally[at.PERIOD] == 0:
             set_up(graph, rules, state)
-        if task == SET_UP:
+        if task == tasks.SET_UP:
             return 0.0
         if running and tally[at.SETTLED] == len(epsilons):
             return 0.0
         over = running and tally[at.EPISODES] >= limit
-        if over and task == RUN:
+        if over and task == tasks.RUN:
             return 0.0
-        if not over and task != TEST and task != ADVISE:
+        if not over and task != tasks.TEST and task != tasks.ADVISE:
             due, marked = False, dropping
             if running and may_sprint(graph, rules, state):
                 if not sprint(graph, rules, state, reality, rng, limit, epsilons[tally[at.SETTLED]]):
                     continue
                 due = is_due(rules, state)
+            elif task == tasks.TAKEN:
+                due = is_due(rules, state)
             elif not dropping:
-                if task != TELL:
+                if task != tasks.TELL:
                     if rules.sampling == STATIC_MAX_COVERAGE and tally[at.COVER_STALE] == 1:
                         return NEEDS_COVER
                     choose(graph, rules, state)
-                if task == ASK:
+                if task == tasks.ASK:
                     return 0.0
                 if running:
                     draw_rewards(state, reality, rng)
@@ -477,12 +485,12 @@ def play(
             tally[at.CHECKED] = 1 if due or rules.authors == 0 else 0
         while tally[at.SETTLED] < len(epsilons):  # line 9: GAP, SINGLE (one action at most in every state) or GO_ON
             epsilon, reason = epsilons[tally[at.SETTLED]], BUDGET if over else GO_ON
-            asked = over or task == ADVISE
+            asked = over or task == tasks.ADVISE
             close = not asked and is_close(graph, rules, state, epsilon)
             single = rules.stopping == DIAMETER and tally[at.CROWDED] == 0 and tally[at.CHECKED] == 1
             if asked or close or single:
                 gap = certified_gap(graph, rules, state)
-                if task == ADVISE:
+                if task == tasks.ADVISE:
                     return gap
                 proven = close and is_within(rules, gap, epsilon)
                 if close and not proven and gap < np.inf and not epsilon > 0.0:
@@ -514,6 +522,13 @@ def is_path(graph: Layers, path: IntArray) -> bool:
             return False
         node = graph.target[path[h]]
     return True
+
+
+@folded_kernel
+def is_quiet(rules: Rules, state: State, epsilon: float) -> bool:
+    """Return whether neither the return rule nor the stop can act after this episode: the call of `play` is saved."""
+    idle = rules.by_return == 0 or is_idle(state.real)
+    return bool(idle and 2.0 * state.real[at.SPREAD_LEFT] > epsilon and state.tally[at.CROWDED] > 0)
 
 
 @inner_kernel
@@ -560,15 +575,21 @@ def own_run(sampling: Any, elimination: Any, stopping: Any) -> Any:
         """Play until the rules stop (the reason), a path is none (NOT_A_PATH), or `limit` is reached (GO_ON)."""
         tally, path = state.tally, state.path[at.PATH]
         zero, reason = np.int64(0), np.int64(GO_ON)
+        calm = rules.by_value == 0 and rules.periods == NO_PERIODS
         while tally[at.EPISODES] < limit:
             if samples:
                 sample(_now(view, tally[at.EPISODES]), path)
                 if not is_path(graph, path):
                     return NOT_A_PATH
             else:
-                play(graph, rules, state, reality, rng, np.int64(ASK), zero, epsilons, record)
+                play(graph, rules, state, reality, rng, np.int64(tasks.ASK), zero, epsilons, record)
             draw_rewards(state, reality, rng)
-            reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TELL), zero, epsilons, record))
+            if calm:
+                tally[at.EPISODES] += 1
+                take_in(graph, rules, state)
+            if not (calm and is_quiet(rules, state, epsilons[0])):
+                task = np.int64(tasks.TAKEN if calm else tasks.TELL)
+                reason = np.int64(play(graph, rules, state, reality, rng, task, zero, epsilons, record))
             for h in range(len(path)):
                 show_arc(rules, state, view, path[h])
             if eliminates:
@@ -577,8 +598,8 @@ def own_run(sampling: Any, elimination: Any, stopping: Any) -> Any:
                 drop(_now(view, tally[at.EPISODES]), marks)
                 for e in range(len(marks)):
                     state.flag[at.MARKED, e] = marks[e]
-                play(graph, rules, state, reality, rng, np.int64(DROP), zero, epsilons, record)
-                reason = np.int64(play(graph, rules, state, reality, rng, np.int64(TEST), zero, epsilons, record))
+                play(graph, rules, state, reality, rng, np.int64(tasks.DROP), zero, epsilons, record)
+                reason = np.int64(play(graph, rules, state, reality, rng, np.int64(tasks.TEST), zero, epsilons, record))
             if stops:
                 reason = np.int64(GAP if halt(_now(view, tally[at.EPISODES])) else GO_ON)
             if reason != GO_ON:
