@@ -183,10 +183,11 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, data)
 
 
-def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
+def write_bytes(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True) -> None:
     """Write a file whole or not at all: to a temporary file beside it, which then replaces it atomically.
 
-    Nothing is ever written through a link: one at `path` is itself replaced.
+    Nothing is ever written through a link: one at `path` is itself replaced. Without `sync`, a power failure soon after
+    may leave it cut short.
     """
     partial = path.with_name(f".surepath-{os.urandom(8).hex()}{PARTIAL_ENDING}")
     try:
@@ -199,7 +200,8 @@ def write_bytes(path: Path, data: bytes | Iterable[bytes]) -> None:
                     partial.chmod(stat.S_IMODE(mode))
                 file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
             os.replace(partial, path)
         except BaseException:
             with contextlib.suppress(OSError):

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 # A cell's file holds its runs 0, 1, ... without a hole. It is written when the cell is complete, and every few seconds
 # while a long one is not: whole, under another name, then renamed; the shorter one goes after that. So a file is
 # complete or absent, its name tells which runs are missing, and no row is ever stored twice. A file cut short or
-# damaged, by a disk that failed or a copy that broke off, does not have the hash in its name and counts as missing.
+# damaged, by a disk, the power (nothing waits for the disk: its runs can be played again) or a copy that broke off,
+# does not have the hash in its name and counts as missing.
 
 MANIFEST = "experiment.json"
 ROWS = "rows"
@@ -208,7 +209,7 @@ class Store:
         frame.write_parquet(stream)
         content = _hash(io.BytesIO(stream.getvalue()))
         self._file[key] = Rows(self.rows / f"{slug}-{key}-{at:09d}-{content}.parquet", key, at, True)
-        write_bytes(self._file[key].file, stream.getvalue())
+        write_bytes(self._file[key].file, stream.getvalue(), sync=False)
         if before is not None:
             with as_file_error(f"cannot write in {self.rows}"):
                 before.file.unlink()
