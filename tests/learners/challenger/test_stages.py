@@ -60,7 +60,7 @@ def twin_of(learner: Challenger) -> StageTwin:
     assert stages is not None
     seen_by = (learner.sigma, seen.visits, mean, seen.alive, sides, weights, seen.missing)
     totals = tuple(j for j, entry in enumerate(learner.bound) if entry["prior"] == "plans")
-    return StageTwin(mdp, learner.delta, *seen_by, (stages.least, stages.most), stages.total, totals)
+    return StageTwin(mdp, learner.delta, *seen_by, (stages.least, stages.most), stages.total or 0.0, totals)
 
 
 @settings(max_examples=60)

@@ -150,7 +150,7 @@ def _rivals(learner: Challenger, incumbent: IntArray, count: int, gap: float) ->
     work.on[incumbent] = True
     rows = np.flatnonzero(work.grid[:, 1] != 0).tolist()
     if learner.pairs.stages is not None:
-        rows += [KEPT, TOTAL] if learner.pairs.stages.total > 0 else [KEPT]
+        rows += [KEPT, TOTAL] if learner.pairs.stages.total is not None else [KEPT]
     largest = []
     for row in rows:
         constant = make_row(learner.graph, learner.pairs, seen, work, row, 0)

@@ -151,8 +151,7 @@ def fill_stage_rows(
                 for i in range(count):
                     best = min(best, tried[i, 1] - tried[i, 0] * log_kappa)
                 bound[row, x] = min(plain, difference + best)
-    if stages.total > 0.0:
-        fill_totals(stages, graph, pairs, seen, work, bound[at.TOTAL])
+    fill_totals(stages.total, graph, pairs, seen, work, bound[at.TOTAL])
     return rows
 
 
@@ -170,13 +169,17 @@ def whole_plays(graph: Graph, pairs: Pairs, seen: Evidence, first_arc: int, hori
     return int(count)
 
 
-@inner_kernel
-def fill_totals(stages: Stages, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, bound: FloatArray) -> None:
+@optional_kernel
+def fill_totals(
+    total: float | None, graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, bound: FloatArray
+) -> None:
     """Bound the plans by the totals of the episodes that played them, where plans share no step: S0 for whole plans.
 
     The bound of a plan stands at its first arc, 0 at the others. An episode that broke off without its missing rewards
     being counted leaves the visits along its plan apart, and nothing is proven by totals of it any more.
     """
+    if total is None:
+        return
     first, target, incumbent, horizon = graph.first, graph.target, work.incumbent, len(work.incumbent)
     m = whole_plays(graph, pairs, seen, incumbent[0], horizon)
     for start in range(first[0], first[1]):
@@ -185,7 +188,7 @@ def fill_totals(stages: Stages, graph: Graph, pairs: Pairs, seen: Evidence, work
             if pairs.prior[j] != at.BY_PLAN or n == 0 or m == 0:
                 continue
             c, own = pairs.c[RIVAL, j, start], pairs.c[OWN, j, incumbent[0]]
-            a, b = stages.total * np.sqrt(n + c) / n, stages.total * np.sqrt(m + own) / m
+            a, b = total * np.sqrt(n + c) / n, total * np.sqrt(m + own) / m
             fixed = pairs.cost[j] + pairs.toll[j] + 0.5 * np.log1p(n / c) + 0.5 * np.log1p(m / own)
             k = np.sqrt(0.5 * (a * a + b * b) / fixed) / SLOPE_STEP**BELOW
             for _ in range(at.SLOPE_POINTS):
@@ -220,7 +223,7 @@ def fill_quick_row(
     paid = -np.log(stages.delta)
     if kappa == 0.0:
         slope[:], ceiling[:] = 0.0, np.inf
-        fill_totals(stages, graph, pairs, seen, work, bound[at.QUICK])
+        fill_totals(stages.total, graph, pairs, seen, work, bound[at.QUICK])
         return
     for h in range(len(incumbent)):
         y = incumbent[h]

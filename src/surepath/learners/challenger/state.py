@@ -104,7 +104,7 @@ class Stages(NamedTuple):
     least: FloatArray  # [N] least gain that the declared range allows; -inf where none is declared
     most: FloatArray  # [N] most gain likewise
     delta: float
-    total: float  # sub-Gaussian factor of the sum of an episode's rewards, where plans share no step; else 0
+    total: float | None  # sub-Gaussian factor of the sum of an episode's rewards, where it is declared
     fills: bool  # whether a missing reward counts as the end of its range that is worse for the proof
 
 
@@ -565,7 +565,7 @@ def stages_of(
         least, top = np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     least[mdp.is_known] = top[mdp.is_known] = mdp.known_gain[mdp.is_known]
     fills = fills and bool((np.isfinite(top - least) | (sigma == 0)).all())
-    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta, total or 0.0, fills)
+    return Stages(float(np.log(2.0 * others)), -np.log(near), least, top, delta, total, fills)
 
 
 def prices_differ(mdp: MDP) -> bool:
