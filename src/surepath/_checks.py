@@ -92,7 +92,8 @@ def shortened(value: object) -> str:
 
 def refuse_masks(value: Any, depth: int = 0, *, booleans: bool = True) -> None:
     """Refuse values behind a mask, which np.asarray would uncover, and where asked True among numbers of a list."""
-    if isinstance(value, np.ma.MaskedArray):
+    # a plain array has no mask; looking at np.ma would import it, which takes longer than all checks of a command
+    if isinstance(value, np.ndarray) and type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):
         hidden = np.flatnonzero(np.ma.getmaskarray(value).reshape(len(value) if value.ndim else 1, -1).any(axis=1))
         if hidden.size:
             raise NotNumbersError("values hidden by a mask", int(hidden[0]))
@@ -100,7 +101,7 @@ def refuse_masks(value: Any, depth: int = 0, *, booleans: bool = True) -> None:
         for place, item in enumerate(value):
             if not booleans and isinstance(item, (bool, np.bool_)):
                 raise NotNumbersError(shortened(item), place)
-            if isinstance(item, (np.ma.MaskedArray, list, tuple)):
+            if isinstance(item, (np.ndarray, list, tuple)):
                 try:
                     refuse_masks(item, depth + 1, booleans=booleans)
                 except NotNumbersError as error:

@@ -151,7 +151,7 @@ def affordable(spent: float, prices: Iterable[float], budget: float) -> int:
 
 FEW_AHEAD = 4  # results that may wait before it is tried whether they suffice
 MOST_PENDING = 256  # pending plays that count one by one when a plan is chosen; the newest ones
-SAVE_EVERY = 500  # trials folded in between two snapshots
+SAVE_EVERY = 100  # trials folded in between two snapshots
 SAVE_SECONDS = 0.5  # or time spent on folding them: what an opening study has to repeat
 SMALL_SNAPSHOT = 200_000  # bytes that any snapshot may take
 SNAPSHOT_BYTES = 200  # and as many more for each trial that it saves from being folded again
