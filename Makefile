@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Bytecode is written when a module is first imported: compiling all of it takes half of an installation.
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # SUREPATH_STRICT=1 (set by .ci/run) turns every skipped test into a failure.
 export SUREPATH_STRICT ?= 0
 

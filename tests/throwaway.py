@@ -22,7 +22,7 @@ def environment(place: Path, pins: str) -> Path:
     subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
     listed = place / "requirements.txt"
     listed.write_text(pins, encoding="utf-8")
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-    subprocess.run([*install, "-r", str(listed)], check=True)
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    subprocess.run([*install, "--require-hashes", "-r", str(listed)], check=True)
     stamp.write_text(mark)
     return python
