@@ -43,7 +43,7 @@ UNSEEN = 1e100  # width of an arc that was never visited: outweighs everything, 
 
 
 class RuleView(NamedTuple):
-    """What a function may read; larger is better. N arcs, H stages; nodes in the order of stages, node 0 the start."""
+    """Arrays for a function to read; larger is better. N arcs, H stages; nodes by stage, node 0 the start."""
 
     first: Uint32Array  # [nodes + 1] the arcs of node i are first[i] .. first[i + 1] - 1
     target: Uint32Array  # [N] the node that an arc leads to; after the last stage it is number `nodes`

@@ -346,7 +346,7 @@ LARGEST_STAGE = 100  # a stage with more arcs and contexts than this is judged a
 
 
 class Counts(NamedTuple):
-    """What a `Watch` has counted, on the arcs with noise that were played."""
+    """Counts of a `Watch`, on the arcs with noise that were played."""
 
     arc: IntArray  # [A]
     sigma: FloatArray  # [A]

@@ -1,1 +1,1 @@
-"""What a problem is: the layered graph, its reward laws, named families of instances, files and adapters."""
+"""Problems: the layered graph, its reward laws, named families of instances, files and adapters."""

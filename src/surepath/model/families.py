@@ -30,7 +30,7 @@ Builder = TypeVar("Builder", bound=Callable[..., Instance])
 
 @dataclass(frozen=True)
 class Family:
-    """How the instances of one builder are named.
+    """Names of the instances of one builder.
 
     Attributes:
         build: The builder, whose name is that of the family.

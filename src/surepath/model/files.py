@@ -226,7 +226,7 @@ MAX_BRACKETS = 4_000_000
 
 @dataclass(frozen=True)
 class Problem:
-    """What a problem file holds.
+    """Contents of a problem file.
 
     Attributes:
         mdp: The layered graph.

@@ -1,4 +1,4 @@
-"""What is known of an instance: gaps, minimum flows, and every bound of the paper as a number.
+"""Numbers of a known instance: gaps, minimum flows, and every bound of the paper as a number.
 
 This part needs the true means; no learner imports it.
 """

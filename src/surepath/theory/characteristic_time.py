@@ -32,7 +32,7 @@ from surepath.theory.gaps import Case, checked_case, confidence
 
 
 class Question(NamedTuple):
-    """What excursions are searched for: the given path, the terms of A and B, and the grid of k."""
+    """Question put to the excursions: the given path, the terms of A and B, and the grid of k."""
 
     node_on: BoolArray  # [n_nodes + 1] on the path; the sink counts as on it
     leaves: IntArray  # [L] arcs off the path that leave one of its nodes
@@ -296,7 +296,7 @@ LP_ARCS = 40_000  # above this many arcs the mixture of gradients is the smooth 
 
 
 class Seen(NamedTuple):
-    """What a search at some weights found: the fine question, its sweep, and the least f_q."""
+    """Answer of a search at some weights: the fine question, its sweep, and the least f_q."""
 
     ask: Question
     to_go: FloatArray

@@ -371,7 +371,7 @@ class Entries:
     def precision(self, entry: Entry, side: str) -> FloatArray:
         """Return c of every arc: scale times its share for a rival's, times the root of N / H and share otherwise."""
         if entry["kind"] == "shifted":
-            return float(entry["steadiness"]) * self.planned(entry)
+            return float(entry["per_visit"]) * self.planned(entry)
         root = np.sqrt(self.mdp.n_arcs / self.mdp.horizon)
         c = float(entry["scale"]) * (self.shares if side == RIVAL else root * np.sqrt(self.shares))
         return np.asarray(np.clip(c, self.least, MOST_C))

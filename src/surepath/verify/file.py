@@ -368,7 +368,7 @@ def _number(value: float) -> str:
 
 
 class MissingRule(NamedTuple):
-    """What the scores that broken-off trials do not show count for, where trials may break off for what they score."""
+    """Rule for scores that broken-off trials do not show, where trials may break off for what they score."""
 
     noisy: BoolArray  # [N] options that have noise: a trial that lacks none of their scores is whole
     fills: bool  # each counts as an end of its range; else the trial is left out whole

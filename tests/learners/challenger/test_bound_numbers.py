@@ -36,7 +36,7 @@ def test_another_epsilon_gets_the_bound_that_suits_it_unless_one_was_given() -> 
         (0, "prior", "excursion", 'either all entries of a bound have the prior "excursion" or none has'),
         (0, "prior", "stages", 'the prior "stages" is that of dependence="any", and its only one'),
         (3, "trials", -4.0, "the trials of an entry must be above 0, not -4"),
-        (3, "steadiness", "high", "steadiness of an entry must be a number, not 'high'"),
+        (3, "per_visit", "high", "per_visit of an entry must be a number, not 'high'"),
         (3, "flow", "designed", "flow of an entry 'designed' is not known (did you mean \"design\"?)"),
         (0, "c", 3.0, "an entry of a bound is a dict with kind, prior, weight, scale, not {"),
     ],

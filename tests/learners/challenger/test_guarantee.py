@@ -107,7 +107,7 @@ def test_without_the_constant_of_an_excursion_it_fails() -> None:
     learner = Challenger(instance.mdp, 0.0, delta, 1.0, bound=bound, dependence="independent")
     learner.pairs.c[OWN] = learner.pairs.c[RIVAL]
     assert not is_above(wrong(learner, instance, runs), runs, delta)
-    learner.pairs = learner.pairs._replace(toll=np.zeros_like(learner.pairs.toll))
+    learner.pairs = learner.pairs._replace(prior_cost=np.zeros_like(learner.pairs.prior_cost))
     assert is_above(wrong(learner, instance, runs), runs, delta)
 
 
@@ -176,7 +176,7 @@ def test_without_the_union_over_paths_it_fails() -> None:
     assert not is_above(wrong(learner, instance, runs), runs, delta)
     entries = np.ones_like(learner.pairs.cost)
     bare = learner.pairs._replace(
-        prior=np.full_like(learner.pairs.prior, UNIFORM_PRIOR), toll=0 * entries, cost=entries * np.log(1 / delta)
+        prior=np.full_like(learner.pairs.prior, UNIFORM_PRIOR), prior_cost=0 * entries, cost=entries * np.log(1 / delta)
     )
     learner.pairs = bare
     assert is_above(wrong(learner, instance, runs), runs, delta)

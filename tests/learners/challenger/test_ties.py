@@ -10,7 +10,7 @@ from surepath.kernels.flow import design_flow
 from surepath.kernels.sweeps import graph_of
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.run import EVEN, FLOW, FREE
-from surepath.learners.challenger.state import CROWD, most_trials, pair_need, planned_shares
+from surepath.learners.challenger.state import MOST_LOGS, most_trials, pair_need, planned_shares
 from tests.naive.paths import all_paths
 
 
@@ -74,11 +74,11 @@ def test_the_plan_is_that_of_the_optimal_design() -> None:
     assert entry["kind"] == "shifted"
     assert learner.pairs.flow == pytest.approx(design_flow(graph_of(mdp), np.ones(mdp.n_arcs)), rel=1e-7)
     wrong = np.log(np.expm1(mdp.log_paths))
-    need = wrong + np.log(1 / 0.1) + np.log(1 / entry["weight"]) + 9 * np.log(1 + 1 / entry["steadiness"])
+    need = wrong + np.log(1 / 0.1) + np.log(1 / entry["weight"]) + 9 * np.log(1 + 1 / entry["per_visit"])
     assert entry["trials"] == pytest.approx(4 * mdp.n_arcs * 2.0**2 * need / 1.0**2)
     visits = entry["trials"] * learner.pairs.flow
     assert learner.pairs.tilt[-1] == pytest.approx(2.0 / (1.0 / (2 * need) * visits))
-    assert learner.pairs.c[:, -1] == pytest.approx(np.stack([entry["steadiness"] * visits] * 2))
+    assert learner.pairs.c[:, -1] == pytest.approx(np.stack([entry["per_visit"] * visits] * 2))
     for absent in (Challenger(mdp, 0.0, 0.1, 1.0, dependence="independent"),):
         assert absent.pairs.planned == np.inf
         assert all(entry["kind"] != "shifted" for entry in absent.bound)
@@ -93,8 +93,8 @@ def test_no_adversary_makes_it_take_more_trials_than_the_theorem_says(seed: int)
     sigma, epsilon = 0.5, (0.4 if seed else 0.9) * np.sqrt(horizon)
     shifted = {**Challenger(mdp, epsilon, 0.1, sigma, dependence="independent").bound[-1], "weight": 1.0}
     learner = Challenger(mdp, epsilon, 0.1, sigma, bound=[shifted], dependence="independent")
-    limit = CROWD * pair_need(mdp, 0.1, 1.0, shifted["steadiness"])
-    most, steady, planned = most_trials(mdp, shifted, 0.1, sampled=1.0), shifted["steadiness"], shifted["trials"]
+    limit = MOST_LOGS * pair_need(mdp, 0.1, 1.0, shifted["per_visit"])
+    most, steady, planned = most_trials(mdp, shifted, 0.1, sampled=1.0), shifted["per_visit"], shifted["trials"]
     stubborn, means = learner.ask(), rng.random(mdp.n_arcs)
     flowing, crowded = 0, False
     while not learner.stopped and learner.episodes <= most:

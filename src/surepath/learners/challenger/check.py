@@ -146,15 +146,15 @@ def challenge(walks: Walks, graph: Graph, pairs: Pairs, work: Scratch, row: Whol
     live, leaving, meeting = work.live, work.leaving, work.meeting
     before, after, rho = walks.before, walks.after, walks.rho
     j, k, unit = int(work.grid[row, 0]), work.grid[row, 1], work.unit[0]
-    prior, toll_k = pairs.prior[j], unit * k
-    constant, stay = toll_k * (pairs.cost[j] + pairs.toll[j]), 0.0
+    prior, unit_k = pairs.prior[j], unit * k
+    constant, stay = unit_k * (pairs.cost[j] + pairs.prior_cost[j]), 0.0
     leave_by, each = 1.0, 0.0
     quiet = k < 0.0
     walk = not quiet and prior in (at.DETOUR, at.EXCURSION)
     if quiet:
         constant, unit = 0.0, 1.0
     elif prior == at.DETOUR:
-        stay, leave_by = -toll_k * np.log1p(-rho), rho
+        stay, leave_by = -unit_k * np.log1p(-rho), rho
     elif prior == at.EXCURSION and single == 0:
         constant, each = 0.0, constant
     for h in range(len(incumbent)):
@@ -163,17 +163,17 @@ def challenge(walks: Walks, graph: Graph, pairs: Pairs, work: Scratch, row: Whol
         leave = elsewhere = 0.0
         degree = first[node + 1] - first[node]
         if walk and degree > 1:
-            leave = each + toll_k * np.log((degree - 1) / leave_by)
-            elsewhere = toll_k * np.log(degree)
+            leave = each + unit_k * np.log((degree - 1) / leave_by)
+            elsewhere = unit_k * np.log(degree)
         leaving[h] = stay * before[node]
         meeting[h] = stay * after[node]
         margin = unit * weight[own]
         low = lows[own]
         for e in range(np.uint64(first[stage_node[h]]), np.uint64(first[stage_node[h + 1]])):
             if live[e]:
-                toll = leave if source[e] == node else elsewhere
-                x = (top[e] - low) + (margin + unit * weight[e]) + toll
-                weight[e] = x if x == x else np.inf  # what is no number proves nothing
+                paid = leave if source[e] == node else elsewhere
+                x = (top[e] - low) + (margin + unit * weight[e]) + paid
+                weight[e] = x if x == x else np.inf  # NaN proves nothing
             else:
                 weight[e] = -np.inf
         weight[own] = stay if degree > 1 else 0.0
@@ -237,7 +237,7 @@ def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int)
     """
     alive, counts, cs = seen.alive, seen.visits, pairs.c
     a, grid = work.a, work.grid
-    slope, steadiness, ratio = pairs.plan[j, 0], pairs.plan[j, 1], pairs.ratio
+    slope, per_visit, ratio = pairs.plan[j, 0], pairs.plan[j, 1], pairs.ratio
     visits, precision, least = 0.0, 0.0, np.inf
     for e in range(len(alive)):
         if alive[e] and a[RIVAL, j, e] > 0.0:
@@ -246,9 +246,9 @@ def shifted_rows(pairs: Pairs, seen: Evidence, work: Scratch, j: int, rows: int)
             precision += c
             least = min(least, n / c)
     mean = visits / precision
-    k = min(2.0, 1.0 / (steadiness * least)) * slope
+    k = min(2.0, 1.0 / (per_visit * least)) * slope
     far = ratio * ratio
-    low = slope / (steadiness * mean * (far * far))
+    low = slope / (per_visit * mean * (far * far))
     for _ in range(MOST_ROWS):
         if k < low:
             break
@@ -393,7 +393,7 @@ def judge(
             if here > -np.inf and beyond > -np.inf:
                 z = here + weight[e] + beyond
                 if not z <= most:
-                    z = np.inf  # through a wall; or no number, which proves nothing
+                    z = np.inf  # through a wall; or NaN, which proves nothing
             if z > top:
                 top, where = z, np.int64(e)
             falls = falls or z < through[e]

@@ -75,7 +75,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What Challenger knows now; `str()` gives it in words.
+    """State of a Challenger run; `str()` gives it in words.
 
     Attributes:
         remark: What else to know, in the words that were chosen when it was made.

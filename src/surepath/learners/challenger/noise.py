@@ -338,7 +338,7 @@ HIDDEN = 1e100  # in place of an infinite sigma: sums of finite numbers are numb
 
 
 class Size(NamedTuple):
-    """What the bound on sigma is made of, fixed before the data."""
+    """Settings of the bound on sigma, fixed before the data."""
 
     cost: float  # log(J / alpha)
     tilt: FloatArray  # [J] t

@@ -1,4 +1,4 @@
-"""What Challenger plays next, and its compiled loop: take an episode in, check the stop, choose the next path."""
+"""Sampling of Challenger, and its compiled loop: take an episode in, check the stop, choose the next path."""
 
 from __future__ import annotations
 
@@ -112,13 +112,13 @@ def turn(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch) -> int:
     episodes, alive = seen.memo[at.EPISODES], seen.alive
     ahead, cost = work.ahead, work.extra[OWN, pairs.ties]
     sampling, planned = pairs.sampling, pairs.planned
-    crowd, crowd_from = pairs.crowd, pairs.crowd_from
+    limit, limit_from = pairs.log_limit, pairs.log_limit_from
     covered = episodes >= len(alive)
     if sampling != at.BY_GUARD:
         return FREE
-    if covered and episodes >= crowd_from:
+    if covered and episodes >= limit_from:
         backward(graph, cost, alive, ahead)
-        if ahead[0] > crowd:
+        if ahead[0] > limit:
             return FLOW
     if episodes < BEGIN * planned or int(episodes) % 2 == 0:
         return FREE

@@ -189,7 +189,7 @@ def fill_totals(
                 continue
             c, own = pairs.c[RIVAL, j, start], pairs.c[OWN, j, incumbent[0]]
             a, b = total * np.sqrt(n + c) / n, total * np.sqrt(m + own) / m
-            fixed = pairs.cost[j] + pairs.toll[j] + 0.5 * np.log1p(n / c) + 0.5 * np.log1p(m / own)
+            fixed = pairs.cost[j] + pairs.prior_cost[j] + 0.5 * np.log1p(n / c) + 0.5 * np.log1p(m / own)
             k = np.sqrt(0.5 * (a * a + b * b) / fixed) / SLOPE_STEP**BELOW
             for _ in range(at.SLOPE_POINTS):
                 both = conjugate(pairs.conjugate, a / k, np.log(a / k))
@@ -265,6 +265,6 @@ def stage_weights(stages: Stages | None, stage_work: StageScratch, graph: Graph,
             x = bound[row, e]
             if row == at.QUICK:
                 x = min(x - slope[e] * log_kappa, ceiling[e])
-            weight[e] = x if x == x else np.inf  # what is no number proves nothing
+            weight[e] = x if x == x else np.inf  # NaN proves nothing
         weight[incumbent[h]] = 0.0
     return float(kappa / stages.delta) if kappa > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""What Challenger is made of: arrays of its kernels, numbers of its bound, and the conjugate function of that."""
+"""Arrays of Challenger's kernels, the numbers of its bound, and the conjugate function of that."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def conjugate_table() -> Conjugate:
 def conjugate(table: Conjugate, y: float, log_y: float) -> float:
     """Compute h*(y) or a little above it; log_y must be the logarithm of y."""
     place = (log_y - table.log_low) * table.per_log
-    if not place >= 0.0:  # no number stays none
+    if not place >= 0.0:  # NaN stays NaN
         return float(table.value[0] + table.log_low - log_y)
     if place >= len(table.y) - 1:
         return 0.5 * y * y
@@ -93,7 +93,7 @@ SLOPE_POINTS = 11
 # Rules of sampling (`run.py`), and what free arcs count for at least where plans have prices.
 SAMPLING = ("separating", "max-diameter", "guarded", "thrifty")
 BY_SEPARATION, BY_DIAMETER, BY_GUARD = range(3)
-LEAST_PRICE = 0.01  # of the mean cost: what an arc counts for at least, so that free arcs do not crowd out the rest
+LEAST_PRICE = 0.01  # of the mean cost: what an arc counts for at least, so that free arcs do not take all trials
 
 
 class Stages(NamedTuple):
@@ -119,7 +119,7 @@ class StageScratch(NamedTuple):
 
 
 class Walks(NamedTuple):
-    """What the priors over paths and excursions are made of."""
+    """Parts of the priors over paths and excursions."""
 
     before: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path to this node, it not counted
     after: FloatArray  # [n_nodes + 1] the most nodes with a choice on a path from this node, it counted
@@ -140,7 +140,7 @@ class Pairs(NamedTuple):
     )
     prior: IntArray  # [J] UNIFORM_PRIOR, DETOUR, or EXCURSION in all entries or in none; BY_STAGE and then BY_PLAN
     cost: FloatArray  # [J] log(1/delta) + log(1/weight)
-    toll: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
+    prior_cost: FloatArray  # [J] the part of -log prior that is the same for every pair; for EXCURSION, every excursion
     log_paths: float
     walks: Walks | None  # what priors over paths need; None where rewards may depend on each other
     ratio: float  # of the grid of k
@@ -150,15 +150,15 @@ class Pairs(NamedTuple):
     flow: FloatArray  # [N] part of the trials through each arc, as planned for ties
     planned: float  # trials planned for ties; infinite where there is no such plan
     ties: int  # the entry for ties; -1 where there is none
-    crowd: float  # sum of 1/2 log(1 + n/c) along a path, c of that entry, above which the guard takes every trial
-    crowd_from: float  # trials before which no path can have that much
+    log_limit: float  # sum of 1/2 log(1 + n/c) along a path, c of that entry, above which the guard takes every trial
+    log_limit_from: float  # trials before which no path can have that much
     price: FloatArray  # [N] price of each arc for the sampling; empty where it does not count prices
     sampling: int  # index of the sampling rule
     stages: Stages | None  # where the rewards of an episode may depend on each other; None where they do not
 
 
 class Evidence(NamedTuple):
-    """What has been seen and decided; with the settings it determines all that comes after.
+    """Evidence and decisions so far; with the settings they determine all that comes after.
 
     What a bound is made of at one moment, and so what a certificate holds: visits, origin, sums and missing; the
     rewards themselves in their order where noise is learned. A missing reward of a betting arc is a factor
@@ -182,7 +182,7 @@ class Evidence(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What follows from the evidence arc by arc (kept up by `refresh`), and arrays for the passes."""
+    """Numbers that follow from the evidence arc by arc (kept up by `refresh`), and arrays for the passes."""
 
     mean: FloatArray  # [N]; the known reward on known arcs
     top: FloatArray  # [N] mean as a rival's arc, missing rewards at the top of their range, plus what rounding took
@@ -316,7 +316,7 @@ OPEN_SCALES = (4096.0, 256.0, 24.0, 2.5)  # where sigma is unknown, nothing says
 OPEN_WEIGHTS: tuple[float, ...] = (0.15, 0.25, 0.35, 0.25)
 SIZE_PART = 0.1  # the part of delta that bounds an unknown sigma
 STAGES_WEIGHTS: tuple[float, ...] = (0.6, 0.25, 0.15)
-TIES_WEIGHT, STEADINESS = 0.05, 8.0
+TIES_WEIGHT, PER_VISIT = 0.05, 8.0
 TOTALS_WEIGHT = 0.9  # of the entries by totals of trials, where their noise is declared
 
 LEAST_C, LEAST_LEARNED_C, MOST_C = 1.0, 0.25, 1e15
@@ -411,20 +411,20 @@ def _entry(given: Any) -> dict[str, Any]:
 # Ties -----------------------------------------------------------------------------------------------------------------
 # The entry for problems in which many paths are about equal expects every arc to have its planned visits n0 = T w, w
 # the flow of the optimal design (docs, "Ties"). An arc's tilt is mixed over a normal law around mu, which suits n0,
-# with precision c = steadiness * n0. With L what a pair pays in all the best slope is k = epsilon / (2 L), and planned
+# with precision c = PER_VISIT * n0. With L what a pair pays in all the best slope is k = epsilon / (2 L), and planned
 # are T = 4 (sum of sigma^2) L / epsilon^2 episodes; mu = sigma / (k n0).
 
-OF_TIES = ("trials", "slope", "steadiness", "flow")
+OF_TIES = ("trials", "slope", "per_visit", "flow")
 FLOWS = ("design", "even")
 MOST_DESIGNED = 5000  # arcs; on larger graphs the optimal flow takes too long, and evenly picked actions must do
 LEAST_VARIANCE = 1e-6  # of the largest variance: what an arc without noise counts for in the design
 DIGITS = 9  # of the flow: what two machines agree on
-CROWD = 4.0  # of L: the logarithms of a pair above which every episode is the guard's
+MOST_LOGS = 4.0  # of L: the logarithms of a pair above which every episode is the guard's
 
 
 def ties_entry(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> dict[str, Any]:
     """Choose the numbers of the entry for ties, for an epsilon above 0."""
-    need = pair_need(mdp, delta, TIES_WEIGHT, STEADINESS)
+    need = pair_need(mdp, delta, TIES_WEIGHT, PER_VISIT)
     ratio = float(np.clip(sigma.max() / epsilon, 1e-9, 1e9))
     return {
         "kind": "shifted",
@@ -432,26 +432,26 @@ def ties_entry(mdp: MDP, sigma: FloatArray, epsilon: float, delta: float) -> dic
         "weight": TIES_WEIGHT,
         "trials": float(max(1.0, 4 * _variances(sigma).sum() * need * ratio**2)),
         "slope": float(epsilon / (2 * need)),
-        "steadiness": STEADINESS,
+        "per_visit": PER_VISIT,
         "flow": "design" if mdp.n_arcs <= MOST_DESIGNED else "even",
     }
 
 
-def pair_need(mdp: MDP, delta: float, weight: float, steadiness: float) -> float:
+def pair_need(mdp: MDP, delta: float, weight: float, per_visit: float) -> float:
     """Compute L, what a pair pays in all when every arc has its planned visits."""
     wrong = mdp.log_paths + np.log1p(-np.exp(-mdp.log_paths))
-    return float(wrong + np.log(1 / delta) + np.log(1 / weight) + mdp.horizon * np.log1p(1 / steadiness))
+    return float(wrong + np.log(1 / delta) + np.log(1 / weight) + mdp.horizon * np.log1p(1 / per_visit))
 
 
-def crowd_limits(mdp: MDP, entry: dict[str, Any], delta: float, flow: FloatArray) -> tuple[float, float]:
+def log_limits(mdp: MDP, entry: dict[str, Any], delta: float, flow: FloatArray) -> tuple[float, float]:
     """Return what 1/2 log(1 + n/c) may sum to along a path, and the episodes before which it cannot be more.
 
-    Visits far beyond those planned make the logarithms of a pair large. While they are at most CROWD * L they cost no
-    more than a constant factor of the episodes; above that the guard takes every episode. n is at most the episodes t,
-    so each logarithm is at most log(1 + t / (steadiness * T * least share)).
+    Visits far beyond those planned make the logarithms of a pair large. While they are at most MOST_LOGS * L they cost
+    no more than a constant factor of the episodes; above that the guard takes every episode. n is at most the episodes
+    t, so each logarithm is at most log(1 + t / (per_visit * T * least share)).
     """
-    limit = CROWD * pair_need(mdp, delta, entry["weight"], entry["steadiness"])
-    least = entry["steadiness"] * entry["trials"] * float(flow.min())
+    limit = MOST_LOGS * pair_need(mdp, delta, entry["weight"], entry["per_visit"])
+    least = entry["per_visit"] * entry["trials"] * float(flow.min())
     return limit / 2, float(least * np.expm1(min(limit / mdp.horizon, 600.0)))
 
 
@@ -486,7 +486,7 @@ def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 
     """
     if entry["flow"] != "design":
         raise SettingError("the number of episodes is bounded for the flow of the optimal design only")
-    horizon, arcs, steady, planned = mdp.horizon, mdp.n_arcs, entry["steadiness"], entry["trials"]
+    horizon, arcs, steady, planned = mdp.horizon, mdp.n_arcs, entry["per_visit"], entry["trials"]
     need = pair_need(mdp, delta, entry["weight"], steady)
     least = float(planned_shares(mdp, np.ones(arcs), entry["flow"]).min())
     mean = arcs / horizon  # of 1 / share along every path
@@ -494,7 +494,7 @@ def most_trials(mdp: MDP, entry: dict[str, Any], delta: float, sampled: float = 
     for _ in range(200):
         unchecked = np.log1p(trials / planned * mean / steady)
         last, after = arcs * mean / (steady * planned), (trials + 2 * arcs * mean) / (steady * planned)
-        checked = CROWD * need / horizon + np.log1p(last) + np.log1p(after)
+        checked = MOST_LOGS * need / horizon + np.log1p(last) + np.log1p(after)
         part = (steady + 1) / 2 + horizon / need * min(unchecked, checked)
         trials = 2 * (1 + part) * planned + 2 * arcs / least + arcs + 3
     return float(sampled * trials + 1)
@@ -530,7 +530,7 @@ def choices(mdp: MDP) -> tuple[FloatArray, FloatArray]:
     return before, after
 
 
-def toll(mdp: MDP, prior: str, most_choices: float) -> float:
+def prior_cost(mdp: MDP, prior: str, most_choices: float) -> float:
     """Return the part of -log prior that every pair pays.
 
     Only wrong answers are drawn. There are P - 1 of them; the detour walk ends at the right one itself with probability
@@ -596,11 +596,11 @@ def pairs_of(learner: Challenger) -> Pairs:
     for j in np.flatnonzero(kind == SHIFTED):
         entry = entries[j]
         visits = entry["trials"] * planned_shares(mdp, sigma, entry["flow"])
-        c[:, j] = entry["steadiness"] * visits
+        c[:, j] = entry["per_visit"] * visits
         tilt[j] = sigma / (entry["slope"] * visits)
-        scale[j], plan[j] = np.inf, (entry["slope"], entry["steadiness"])
+        scale[j], plan[j] = np.inf, (entry["slope"], entry["per_visit"])
         flow, planned, ties = visits / entry["trials"], entry["trials"], int(j)
-    crowd, crowd_from = crowd_limits(mdp, entries[ties], delta, flow) if ties >= 0 else (np.inf, np.inf)
+    log_limit, log_limit_from = log_limits(mdp, entries[ties], delta, flow) if ties >= 0 else (np.inf, np.inf)
     fills = learner.missing == "related" and learner.noise != "bernstein"
     price = mdp.cost if rule == "thrifty" and mdp.cost is not None else np.zeros(0)
     return Pairs(
@@ -613,7 +613,7 @@ def pairs_of(learner: Challenger) -> Pairs:
         scale=scale,
         prior=np.array([PRIORS[entry["prior"]] for entry in entries], dtype=np.int64),
         cost=cost,
-        toll=np.array([toll(mdp, entry["prior"], most) for entry in entries]),
+        prior_cost=np.array([prior_cost(mdp, entry["prior"], most) for entry in entries]),
         log_paths=mdp.log_paths,
         walks=None if by_stage else Walks(before, after, RHO),
         ratio=STAGES_RATIO if by_stage else RATIO,
@@ -623,8 +623,8 @@ def pairs_of(learner: Challenger) -> Pairs:
         flow=flow,
         planned=planned,
         ties=ties,
-        crowd=crowd,
-        crowd_from=crowd_from,
+        log_limit=log_limit,
+        log_limit_from=log_limit_from,
         price=price + LEAST_PRICE * price.mean() if len(price) else price,
         sampling=min(SAMPLING.index(rule), BY_GUARD) if isinstance(rule, str) else BY_GUARD,
         stages=stages_of(mdp, sigma, delta, fills, most, learner.total_sigma) if by_stage else None,

@@ -472,7 +472,7 @@ def walk(graph: Layers, rules: Rules, state: State, which: Whole) -> None:
 # A computed sum of H numbers x differs from the true one by less than H u sum |x| (u = 2^-53), whatever the order, so
 # H u |x| is the share of one arc. What the bound itself is made of adds a few u: origin minus reference, sum over
 # visits, mean plus width; the sum of n gains is off by n u times its largest partial sum at most; and each reward
-# comes rounded, by u times its size. A bound that is no number counts as no bound.
+# comes rounded, by u times its size. A bound that is NaN counts as no bound.
 
 
 @hot_kernel

@@ -241,4 +241,4 @@ def certified_gap(graph: Layers, rules: Rules, state: State) -> float:
     gap = best[0] - floor
     if gap <= 0.0:
         return 0.0
-    return float(gap) if gap > 0.0 else np.inf  # what is no number proves nothing
+    return float(gap) if gap > 0.0 else np.inf  # NaN proves nothing

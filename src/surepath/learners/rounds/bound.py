@@ -47,7 +47,7 @@ DIGITS = 9  # of the design's flow: what two machines agree on
 
 
 class Prior(NamedTuple):
-    """What the prior charges, in logarithms."""
+    """Costs of the prior, in logarithms."""
 
     single: int  # 1: the excursion prior, which is over single excursions
     stay: float  # for staying with the best path where there is a choice
@@ -279,7 +279,7 @@ def evidence_of(fits: Sequence[Fit]) -> Evidence:
 
 
 class Entries(NamedTuple):
-    """What a pair pays beside its prior."""
+    """Cost of a pair beside its prior."""
 
     scale: Scale
     trials: FloatArray  # [K]
@@ -328,7 +328,7 @@ def pair_bounds(
             least = min(least, width)
         bound[t] = lead[t] + least
         if not bound[t] < np.inf:
-            bound[t] = np.inf  # what is no number proves nothing
+            bound[t] = np.inf  # NaN proves nothing
     return lead, bound
 
 

@@ -184,8 +184,8 @@ class Additive:
         node, beside = mdp.source, mdp.source[own]
         apart = node != beside
         variance = scale.arc + scale.arc[own] - np.where(apart, scale.node[node] + scale.node[beside], 0.0)
-        toll = np.where(apart, prior.elsewhere[beside], prior.leave[beside] + (fixed if prior.single else 0.0))
-        weight = self.effect - self.effect[own] + k * toll + self.spread / k * variance
+        paid = np.where(apart, prior.elsewhere[beside], prior.leave[beside] + (fixed if prior.single else 0.0))
+        weight = self.effect - self.effect[own] + k * paid + self.spread / k * variance
         weight[self.incumbent] = k * prior.stay * prior.choices[mdp.source[self.incumbent]]
         return np.asarray(weight)
 
@@ -385,7 +385,7 @@ FIRST_LISTED = 256
 
 @dataclass
 class Verdict:
-    """What the end of a round says of the incumbent.
+    """Verdict on the incumbent at the end of a round.
 
     Attributes:
         incumbent: Its path.
