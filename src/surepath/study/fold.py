@@ -17,7 +17,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray, real
 from surepath._version import __version__
 from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
-from surepath.learners.runs import proven_gap
+from surepath.learners.base import proven_gap
 from surepath.model.mdp import MDP
 from surepath.study.rounds import StudyRounds, learner_of
 from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from surepath._checks import IntArray, check_epsilon, whole
 from surepath.errors import StoppedError, StorageError, StudyError, WaitingError
-from surepath.learners.base import MOST_ASKED
-from surepath.learners.runs import proven_gap
+from surepath.learners.base import MOST_ASKED, proven_gap
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs

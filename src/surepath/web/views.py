@@ -12,9 +12,8 @@ from sqlalchemy import Integer, bindparam, cast, func, select
 
 from surepath._checks import IntArray, plain, rounded_up
 from surepath._text import many
-from surepath.learners.challenger.explain import PATIENCE
 from surepath.model.mdp import MDP
-from surepath.model.paths import plan_in_words, step_names
+from surepath.model.paths import plan_in_words, stage_of, step_names
 from surepath.plots.studies import challengers_data, shown_widths, unit_of
 from surepath.study.fold import Fold
 from surepath.study.rounds import round_facts
@@ -118,12 +117,10 @@ def warnings(mdp: MDP, fold: Fold, findings: Sequence[str]) -> list[str]:
     found = list(findings[:MOST_FINDINGS_SHOWN])
     if len(findings) > MOST_FINDINGS_SHOWN:
         found.append(f"and {many(len(findings) - MOST_FINDINGS_SHOWN, 'more finding')}")
-    failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
-    for arc in failing[:5].tolist():
-        stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1
+    for arc, count in learner.failing()[:5] if mdp.scored is None else ():
         found.append(
-            f"{mdp.action_label(arc)} at {step_names(mdp)[stage]} failed "
-            f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
+            f"{mdp.action_label(arc)} at {step_names(mdp)[stage_of(mdp, arc)]} failed {count} times in a row; "
+            f"exclude it if it cannot be run"
         )
     if fold.enough() and mdp.scored is None:
         found.append(

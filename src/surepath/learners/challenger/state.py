@@ -15,8 +15,7 @@ from surepath.kernels.flow import design_flow
 from surepath.kernels.jit import hot_kernel
 from surepath.kernels.sweeps import graph_of
 from surepath.learners.challenger import noise as learning
-from surepath.learners.challenger.noise import BERNSTEIN, BETTING, Learned, LearnedScratch, Size
-from surepath.learners.widths import ranges_of
+from surepath.learners.challenger.noise import BERNSTEIN, BETTING, Learned, LearnedScratch, Size, ranges_of
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, even_flow
 

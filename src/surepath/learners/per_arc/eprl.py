@@ -317,10 +317,9 @@ class EPRL(RuleLearner):
         seed: int | None = None,
     ) -> None:
         self.preset = one_of("preset", preset, PRESETS)
-        self.sampling_rule, self.elimination_rule, self.stopping_rule = (
-            own_rule(what, rule)
-            for what, rule in (("sampling", sampling), ("elimination", elimination), ("stopping", stopping))
-        )
+        self.sampling_rule = own_rule("sampling", sampling)
+        self.elimination_rule = own_rule("elimination", elimination)
+        self.stopping_rule = own_rule("stopping", stopping)
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
         self.sampling: Any = self.sampling_rule or one_of("sampling", sampling, valid)
         known = elimination or ("both" if self.authors else "return")
