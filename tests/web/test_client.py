@@ -43,7 +43,7 @@ from surepath.errors import (
     SurepathError,
 )
 from surepath.study.storage import Storage
-from surepath.study.telling import Result
+from surepath.study.trial import Result
 from surepath.web import app, client
 from surepath.web.access import Access
 from surepath.web.client import RemoteStudy, Server
@@ -96,7 +96,7 @@ def test_it_has_the_methods_of_study_with_their_signatures(site: Site) -> None:
         there: Any = getattr(RemoteStudy, name, None)
         assert callable(here) == callable(there), name
         if callable(here):
-            expected = str(inspect.signature(here)).replace("telling.", "")
+            expected = str(inspect.signature(here))
             assert str(inspect.signature(there)).partition(" ->")[0] == expected.partition(" ->")[0], name
         if isinstance(here, property):
             assert isinstance(there, property), name

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from surepath import MDP, Study
+from surepath.errors import UnknownError
 from surepath.study.status import points_of
-from surepath.study.storage import Storage, UnknownError
-from surepath.study.telling import Result
+from surepath.study.storage import Storage
+from surepath.study.trial import Result
 from surepath.web.live import Opened, OpenStudies, Pulse, Watcher
 from tests.web.site import STEPS, Caller, database, new_study, score
 

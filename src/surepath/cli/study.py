@@ -80,7 +80,7 @@ def again(found: Study, storage: str) -> str:
 
 def trial_row(found: Study, number: int) -> TrialRow:
     """Read one trial."""
-    from surepath.study.telling import assigned
+    from surepath.study.trial import assigned
 
     found.sync()
     return found._read(lambda log: assigned(log, number))

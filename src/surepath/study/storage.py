@@ -49,7 +49,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from surepath._checks import shortened, suggest
-from surepath.errors import ConflictError, StorageError, StudyError
+from surepath.errors import ConflictError, StorageError, StudyError, UnknownError
 from surepath.study import tables as sql
 from surepath.study.tables import TransientError
 from surepath.study.trial import SOURCES, STATES, ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
@@ -253,10 +253,6 @@ def _identity(file: str) -> tuple[int, int] | None:
         found = os.stat(file)
         return found.st_dev, found.st_ino
     return None
-
-
-class UnknownError(StudyError):
-    """A study or a trial that does not exist."""
 
 
 def unknown_study(name: str, known: list[str]) -> UnknownError:

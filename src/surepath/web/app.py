@@ -28,9 +28,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from surepath._version import __version__
-from surepath.errors import FileError, StoppedError, StorageError, StudyError, SurepathError
+from surepath.errors import FileError, StoppedError, StorageError, StudyError, SurepathError, UnknownError
 from surepath.study.status import Status
-from surepath.study.storage import Storage, UnknownError
+from surepath.study.storage import Storage
 from surepath.study.tables import READ_ONLY, TransientError
 from surepath.web.access import LARGEST_IMPORT, SLOWEST, WRITE, Access
 from surepath.web.live import AWAY, MOST_OPEN, BusyError, OpenStudies, Pulse, Watchers

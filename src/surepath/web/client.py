@@ -32,8 +32,7 @@ from surepath.model.paths import option_arcs
 from surepath.study.creation import Options
 from surepath.study.status import Status
 from surepath.study.study import BaseStudy, Study
-from surepath.study.telling import Result, past_result, path_of, result_of
-from surepath.study.trial import StudyRecord, Trial, trial_number
+from surepath.study.trial import Result, StudyRecord, Trial, past_result, path_of, result_of, trial_number
 from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, SLOWEST, is_loopback
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from surepath._checks import plain
 from surepath._version import __version__
 from surepath.study.status import points_of
 from surepath.study.study import Study
-from surepath.study.telling import Result
-from surepath.study.trial import SETTLED, Trial
+from surepath.study.trial import SETTLED, Result, Trial
 from surepath.web.access import WRITE, Access, log
 from surepath.web.live import MOST_STREAMS, BusyError, Opened, OpenStudies, Watchers, drawn
 from surepath.web.views import (
