@@ -584,10 +584,10 @@ def serve(
 ) -> None:
     """Show the studies of a storage on a live page, and let workers ask and tell over HTTP."""
     from surepath._optional import need
-    from surepath.web.access import Access
 
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         need(module, "web")
+    from surepath.web.routes import Access
     from surepath.web.server import serve as run
 
     def started(address: str, access: Access, _: Any) -> None:

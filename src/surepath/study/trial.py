@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -75,6 +75,13 @@ class Trial:
 def case_text(cases: tuple[str, ...]) -> str | None:
     """Write the cases of a trial, with commas between them; None where it has none."""
     return ",".join(cases) or None
+
+
+def options_of(mdp: MDP, path: Sequence[int] | IntArray) -> list[str]:
+    """Name the option that a plan takes at each step, in their order."""
+    if mdp.plans is not None:
+        return [plan_in_words(mdp.plan(path))]
+    return [mdp.action_label(int(arc)) for arc in path]
 
 
 def trial_number(trial: Trial | int) -> int:

@@ -6,6 +6,7 @@ import and a decision carry keys under which the log knows them again.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import random
@@ -33,12 +34,16 @@ from surepath.study.creation import Options
 from surepath.study.status import Status
 from surepath.study.study import BaseStudy, Study
 from surepath.study.trial import Result, StudyRecord, Trial, past_result, path_of, result_of, trial_number
-from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, SLOWEST, is_loopback
 
 if TYPE_CHECKING:
     from surepath.study.cases import CaseSummary
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
+
+# Limits of a server, which imports them from here: a client needs nothing of it.
+KEEP_ALIVE = 5  # seconds that a connection is kept open for its next request; each is an open file
+LARGEST_IMPORT = 64_000_000  # bytes; past results are taken as a whole, from who may write
+SLOWEST = 100_000  # bytes a second of a body that a server takes in at the least
 
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
 SERVER_PATIENCE = 600.0  # seconds for which a server, or its database, that does not answer is tried again
@@ -369,6 +374,16 @@ def raised(answer: Any) -> Exception:
     if isinstance(found, type) and issubclass(found, SurepathError):
         return found(message)
     return StudyError(message)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _key(request: str | None) -> str:
