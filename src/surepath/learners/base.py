@@ -86,6 +86,7 @@ class Learner(ABC):
     compiled: bool = True  # whether `_run` plays whole runs in compiled code
     stop_reason: str | None = None
     sampling_rule: OwnRule | None = None  # of the user's own
+    _is_default = False  # whether the setting `bound` is the default one for epsilon
     rule_seed: int = 0  # of the stream that a sampling rule of the user's own may draw from
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
@@ -352,14 +353,16 @@ class Learner(ABC):
     # Settings --------------------------------------------------------------------------------------------------
 
     def fresh(self, epsilon: float) -> Learner:
-        """Return a learner like this one that has seen nothing, with another epsilon."""
-        return type(self)(self.mdp, **self._settings_of_twin(epsilon))
+        """Return a learner like this one that has seen nothing, with another epsilon and what suits it by default.
 
-    def _settings_of_twin(self, epsilon: float) -> dict[str, Any]:
-        """Return the arguments of a learner like this one, functions as they are, with another epsilon."""
+        A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
+        """
         settings = {**self.settings(), "epsilon": epsilon}
         del settings["name"]
-        return settings | {name: getattr(self, name) for name in settings if hasattr(getattr(self, name), "reference")}
+        if self._is_default and epsilon != self._first_epsilon:
+            del settings["bound"]
+        functions = {name: getattr(self, name) for name in settings if hasattr(getattr(self, name), "reference")}
+        return type(self)(self.mdp, **(settings | functions))
 
     def settings(self) -> dict[str, Any]:
         """Return all that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules.

@@ -164,14 +164,6 @@ class WholePlan(Learner):
     Args:
         mdp, epsilon, delta, sigma: As in `Learner`.
         widths: "paper" or "mixture", with a union over paths; or "empirical" (no guarantee).
-
-    Example:
-        >>> learner = WholePlan(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
-        >>> while not learner.stopped:
-        ...     path = learner.ask()
-        ...     learner.tell(path, [float(path[0])])
-        >>> learner.recommend().tolist()
-        [1]
     """
 
     name: ClassVar[str] = "WholePlan"

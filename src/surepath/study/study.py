@@ -76,6 +76,8 @@ T = TypeVar("T")
 class BaseStudy(ABC):
     """What a study does in the same way whether its log is in a storage here or behind a server."""
 
+    mdp: MDP
+
     @abstractmethod
     def close(self) -> None:
         """Release connections; the study itself stays."""
@@ -87,6 +89,14 @@ class BaseStudy(ABC):
     @abstractmethod
     def tell_many(self, results: Iterable[Result]) -> list[str]:
         """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
+
+    @abstractmethod
+    def _asked(self, **wanted: Any) -> list[Trial]:
+        """Assign trials; see `ask`."""
+
+    @abstractmethod
+    def _import(self, rows: list[TrialRow], note: str, request: str | None, again: bool) -> None:
+        """Import past results that were checked; see `import_trials`."""
 
     def __enter__(self) -> Self:
         return self
@@ -105,6 +115,31 @@ class BaseStudy(ABC):
     def worker(self) -> str:
         """Return who works here: host and process."""
         return f"{socket.gethostname()}:{os.getpid()}"
+
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+        attended: bool = False,
+    ) -> Any:
+        """Assign the next trial, or with n a list of trials.
+
+        Args:
+            n: How many trials; they spread over what is worth knowing.
+            worker: Who asks; by default host and process.
+            request: A text that names this request: asking again with the same one returns the same trials.
+            budget: What this study may spend in all, in the unit of its costs: fewer trials than n where they are
+                expected to cost more, and a BudgetError where not even one fits.
+            attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
+                the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
+        """
+        who = self.worker if worker is None else worker
+        wanted = {"n": 1 if n is None else n, "worker": who, "request": request, "budget": budget, "attended": attended}
+        trials = self._asked(**wanted)
+        return trials[0] if n is None else trials
 
     def tell(
         self,
@@ -142,6 +177,31 @@ class BaseStudy(ABC):
         """Report that a trial failed, with the rewards seen before it did."""
         told = {"failed": True, "note": note, "cost": cost, "tries": tries, "baseline": baseline}
         return self.tell_many([result_of(trial, rewards, **told)])[0]
+
+    def import_trials(
+        self,
+        results: Iterable[tuple[Any, Any]],
+        note: str = "imported",
+        *,
+        request: str | None = None,
+        again: bool = False,
+    ) -> int:
+        """Import past results, (plan, rewards) each; valid if they were not picked by how they came out.
+
+        Args:
+            results: Plans as {step: option} or arcs, with the rewards seen.
+            note: Where they come from.
+            request: A text that names this import: the same results under it again, in any order, change nothing, and
+                others are refused.
+            again: Results that hold all of an earlier import are refused, since a result that counts twice makes the
+                proof wrong; with again=True they count, each as a result of its own.
+
+        Returns:
+            How many results the import holds.
+        """
+        rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
+        self._import(rows, note, request, again)
+        return len(rows)
 
     def optimize(
         self,
@@ -353,37 +413,14 @@ class Study(BaseStudy):
 
     # Trials ------------------------------------------------------------------------------------------------------
 
-    def ask(
-        self,
-        n: int | None = None,
-        *,
-        worker: str | None = None,
-        request: str | None = None,
-        budget: float | None = None,
-        attended: bool = False,
-    ) -> Any:
-        """Assign the next trial, or with n a list of trials.
-
-        Args:
-            n: How many trials; they spread over what is worth knowing.
-            worker: Who asks; by default host and process.
-            request: A text that names this request: asking again with the same one returns the same trials.
-            budget: What this study may spend in all, in the unit of its costs: fewer trials than n where they are
-                expected to cost more, and a BudgetError where not even one fits.
-            attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
-                the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
-        """
+    def _asked(self, **wanted: Any) -> list[Trial]:
         with self._lock:
-            (rows,) = self._ask_each([self._wanted(n, worker, request, budget, attended)])
-        trials = [self._trial(row) for row in rows]
-        return trials[0] if n is None else trials
+            (rows,) = self._ask_each([self._wanted(**wanted)])
+        return [self._trial(row) for row in rows]
 
-    def _wanted(
-        self, n: int | None, worker: str | None, request: str | None, budget: float | None, attended: bool
-    ) -> Wanted:
+    def _wanted(self, n: int, worker: str, request: str | None, budget: float | None, attended: bool) -> Wanted:
         """Check what is asked for; see `ask`."""
-        count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
-        who = self.worker if worker is None else name_text("worker", worker)
+        count, who = whole("n", n, low=1, high=MOST_ASKED), name_text("worker", worker)
         return Wanted(count, who, _key(request), checked_budget(budget), attended, request is not None)
 
     def _ask_each(self, wanted: Sequence[Wanted]) -> list[list[TrialRow]]:
@@ -479,31 +516,9 @@ class Study(BaseStudy):
         listed = list(results)
         return self._write(lambda log: tell_many(log, self.mdp, listed, self._rules))
 
-    def import_trials(
-        self,
-        results: Iterable[tuple[Any, Any]],
-        note: str = "imported",
-        *,
-        request: str | None = None,
-        again: bool = False,
-    ) -> int:
-        """Import past results, (plan, rewards) each; valid if they were not picked by how they came out.
-
-        Args:
-            results: Plans as {step: option} or arcs, with the rewards seen.
-            note: Where they come from.
-            request: A text that names this import: the same results under it again, in any order, change nothing, and
-                others are refused.
-            again: Results that hold all of an earlier import are refused, since a result that counts twice makes the
-                proof wrong; with again=True they count, each as a result of its own.
-
-        Returns:
-            How many results the import holds.
-        """
+    def _import(self, rows: list[TrialRow], note: str, request: str | None, again: bool) -> None:
         refuse_in_rounds(self._fold.learner, "a result from before")
-        rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
-        return len(rows)
 
     def reference(
         self,

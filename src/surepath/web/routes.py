@@ -565,7 +565,7 @@ def assigned(study: Study, trial: Trial) -> dict[str, Any]:
 async def reported(at: Opened, results: list[tuple[int, Report]], ask: AskOne | None) -> dict[str, Any]:
     """Report some trials, and ask for the next one where that is wanted."""
     reports = [Result(number, **one.model_dump(exclude={"number", "ask"})) for number, one in results]
-    wanted = None if ask is None else at.study._wanted(None, **ask.model_dump())
+    wanted = None if ask is None else at.study._wanted(1, **ask.model_dump())
     outcomes, found = await asyncio.wrap_future(at.carry_out(reports, wanted))
     following = {} if ask is None else {"next": assigned(at.study, found[0]) if found else None}
     return {"outcomes": outcomes, **following}

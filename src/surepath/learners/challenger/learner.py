@@ -226,16 +226,6 @@ class Challenger(Learner):
         seen = self.pairs.learned.learns & (self._visits > 0)
         return np.asarray(np.where(seen, np.sqrt(self._work.variance), self.sigma))
 
-    def fresh(self, epsilon: float) -> Learner:
-        """Return a learner like this one that has seen nothing, with another epsilon and what suits it by default.
-
-        A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
-        """
-        settings = self._settings_of_twin(epsilon)
-        if self._is_default and epsilon != self._first_epsilon:
-            del settings["bound"]
-        return type(self)(self.mdp, **settings)
-
     @property
     @locked
     def excluded(self) -> BoolArray:
