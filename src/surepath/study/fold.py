@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from surepath.errors import BudgetError, RewardError, SettingError, StudyError, 
 from surepath.learners.base import proven_gap
 from surepath.model.mdp import MDP
 from surepath.study.rounds import StudyRounds, learner_of
-from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
+from surepath.study.storage import PAGE, Reading, Writing, missing_row
 from surepath.study.trial import SCORED, SETTLED, SOURCES, ActionRow, QueueRow, SnapshotRow, TrialRow, counted_rewards
 
 # Tally and spending ---------------------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ class Fold:
     def now(self) -> Point:
         """Return what is proven now; asking the learner itself might change what it decides later."""
         view = self.copy(watch=False)
-        return Point(self.prefix, proven_gap(view), float(view.epsilon), crc32(view.recommend().tobytes()))
+        return Point(self.prefix, proven_gap(view), float(view.epsilon), zlib.crc32(view.recommend().tobytes()))
 
     def copy(self, *, watch: bool = True) -> Any:
         """Copy the learner, all but the graph, which never changes, and its watch, which may be large, if wanted."""
@@ -483,3 +484,26 @@ class Fold:
         self.prefix, self.actions = int(row.prefix), int(row.actions)
         self._coming = [action for action in self._coming if action.number > self.actions]
         self.saved, self.seconds = self.prefix, 0.0
+
+
+def encode_tree(tree: Any) -> bytes:
+    """Write a tree of dicts, lists, numbers, texts, None and arrays."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return {"$array": [str(value.dtype), value.shape, base64.b64encode(value.tobytes()).decode()]}
+        return value.item()
+
+    return zlib.compress(json.dumps(tree, default=plain).encode())
+
+
+def decode_tree(content: bytes) -> Any:
+    """Read what `encode_tree` wrote."""
+
+    def rich(value: dict[str, Any]) -> Any:
+        if value.keys() != {"$array"}:
+            return value
+        kind, shape, data = value["$array"]
+        return np.frombuffer(base64.b64decode(data), dtype=kind).reshape(shape).copy()
+
+    return json.loads(zlib.decompress(content), object_hook=rich)

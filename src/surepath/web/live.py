@@ -212,7 +212,7 @@ class OpenStudies:
                 self._open[name] = Opened(Study.load(self.storage, name), lambda: self._open.pop(name, None))
                 if len(self._open) > MOST_OPEN:
                     self._open.popitem(last=False)
-                    gc.unfreeze()  # it may be collected; see app.Collections
+                    gc.unfreeze()  # it may be collected; see server.Collections
             self._open.move_to_end(name)
             return self._open[name]
 
