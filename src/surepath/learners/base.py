@@ -123,9 +123,9 @@ class Learner(ABC):
 
     # What a learner implements: called with the lock held and input that was checked -----------------------------
 
-    @abstractmethod
     def _active(self) -> BoolArray:
-        """Return which arcs may still be on a best path, a fresh bool [N]."""
+        """Return which arcs may still be on a best path, a fresh bool [N]: all, where nothing is ever ruled out."""
+        return np.ones(self.mdp.n_arcs, dtype=np.bool_)
 
     @abstractmethod
     def _choose(self) -> IntArray:

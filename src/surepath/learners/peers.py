@@ -342,10 +342,6 @@ class Peer(Learner):
     def _begin(self, rng: np.random.Generator) -> None:
         self._field = self._field._replace(seed=int(rng.integers(1 << 62)))
 
-    def _active(self) -> BoolArray:
-        """Return every arc: no method here rules any out."""
-        return np.ones(self.mdp.n_arcs, dtype=np.bool_)
-
     def _recommend(self) -> IntArray:
         """Return the incumbent, the path of largest empirical sum; unvisited arcs count 0."""
         return best_path(self.mdp, self._field.arc[MEAN])

@@ -312,10 +312,6 @@ class Design(Learner):
         self._cursor = 0  # the list is played round by round, so that drift would hit all paths alike
         self._place = {path.tobytes(): at for at, path in enumerate(self.schedule.paths)}
 
-    def _active(self) -> BoolArray:
-        """Return every arc: a design rules nothing out."""
-        return np.ones(self.mdp.n_arcs, dtype=np.bool_)
-
     def _choose(self) -> IntArray:
         left = np.flatnonzero(self._due)
         return cast(IntArray, self.schedule.paths[left[np.searchsorted(left, self._cursor) % len(left)]])
