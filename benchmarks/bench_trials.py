@@ -19,9 +19,9 @@ import numpy as np
 from tests.learners.challenger.test_shared_luck import lines
 
 from benchmarks.record import record
+from benchmarks.ties_bound import most_trials
 from surepath import MDP, Bernoulli, Challenger, Design, Gaussian, Instance, Shared, families, simulate, theory
 from surepath.errors import SurepathError
-from surepath.learners.challenger.state import most_trials
 
 BUDGET = 3_000_000
 MAX_PLANS = 100_000  # above this whole plans are not tried

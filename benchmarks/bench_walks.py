@@ -60,9 +60,8 @@ def over_http(folder: Path) -> Task:
     import uvicorn
 
     from surepath import MDP, Study, connect
-    from surepath.web.access import Access
-    from surepath.web.app import create_app
-    from surepath.web.server import configured, listen
+    from surepath.web.routes import Access
+    from surepath.web.server import configured, create_app, listen
 
     place = f"sqlite:///{folder / 'study.db'}"
     Study.create(MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, sigma=1.0), place, epsilon=0.1, delta=0.1)

@@ -42,6 +42,10 @@ class StudyError(SurepathError):
     """A request that a study cannot fulfil: unknown or duplicate names, a trial in another state, a closed lease."""
 
 
+class UnknownError(StudyError):
+    """A study or a trial that does not exist."""
+
+
 class BudgetError(StudyError):
     """A trial that would cost more than what is left of the budget; no trial was assigned."""
 

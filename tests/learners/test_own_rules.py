@@ -130,8 +130,9 @@ def test_the_command_line_takes_a_function(tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_numba_cannot_compile_runs_in_python_with_a_warning() -> None:
     instance = families.chain(3, 2, sigma=0.1)
-    with pytest.warns(UserWarning, match="not_compiled runs in Python, about a thousand times slower"):
+    with pytest.warns(UserWarning, match="not_compiled runs in Python, about a thousand times slower") as told:
         learner = EPRL(instance.mdp, 1.0, 0.1, 0.1, sampling=functions.not_compiled)
+    assert told[0].filename == __file__
     assert not learner.compiled
     assert simulate(learner, instance, 2, 3).correct.all()
 

@@ -14,7 +14,7 @@ from surepath import MDP, Bernoulli, Bounded, Challenger, Gaussian, Instance, fa
 from surepath.errors import SettingError
 from surepath.kernels.sweeps import reality_of
 from surepath.learners.base import LEARNERS, build, learner_class, learner_name, setting_names
-from surepath.learners.widths import NOISES
+from surepath.learners.challenger.noise import NOISES
 from surepath.model.worlds import Shared
 from tests.kernels.compiled import COMPILED
 

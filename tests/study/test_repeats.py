@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from surepath.study import Study
-from surepath.study.storage import Reading, Storage, Writing, decode_tree, encode_tree
+from surepath.study.fold import decode_tree, encode_tree
+from surepath.study.storage import Reading, Storage, Writing
 from surepath.study.tables import TransientError
 from tests.study.conftest import Clock
 from tests.study.workers import ENDLESS, STEPS, new_study, rewards_of

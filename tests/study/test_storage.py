@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from surepath.errors import ConflictError, StorageError, StudyError
-from surepath.study.storage import Storage, retrying
-from surepath.study.tables import PENDING_WRITE, build_tables, check_schema, open_engine, read_url, version
+from surepath.study.storage import PENDING_WRITE, Storage, open_engine, retrying
+from surepath.study.tables import build_tables, check_schema, read_url, version
 from surepath.study.trial import ActionRow, QueueRow, SnapshotRow, State, StudyRecord, TrialRow
 
 RECORD = StudyRecord("one", "{}", "hash", "{}", "{}", 1_700_000_000.123456, "0.1")

@@ -24,7 +24,7 @@ from surepath.errors import (
 from surepath.study.certificate import verify
 from surepath.study.status import gap_history
 from surepath.study.storage import Storage
-from surepath.study.telling import Result
+from surepath.study.trial import Result
 from surepath.verify.file import content_hash, statement
 from tests.study.conftest import Clock
 

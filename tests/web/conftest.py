@@ -15,8 +15,8 @@ from fastapi.testclient import TestClient
 
 from surepath import MDP, Study, families
 from surepath.study.storage import Storage
-from surepath.web.access import Access
-from surepath.web.app import create_app
+from surepath.web.routes import Access
+from surepath.web.server import create_app
 from tests.web.site import (
     READ,
     WRITE,

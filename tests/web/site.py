@@ -16,9 +16,8 @@ from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
 from surepath.study.trial import TrialRow
-from surepath.web.access import Access
-from surepath.web.app import create_app
-from surepath.web.server import configured, listen
+from surepath.web.routes import Access
+from surepath.web.server import configured, create_app, listen
 
 READ, WRITE = "read-token-of-the-tests", "write-token-of-the-tests"
 STEPS = {"chunk": ["256", "512"], "retriever": ["bm25", "dense", "hybrid"], "answer": ["small", "large"]}

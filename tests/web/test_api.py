@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, settings
 from surepath import MDP, Study
 from surepath.errors import SettingError
 from surepath.study.storage import Storage
-from surepath.web.access import Access, open_access
-from surepath.web.app import LARGEST_BODY, create_app
+from surepath.web.routes import Access, open_access
+from surepath.web.server import LARGEST_BODY, create_app
 from surepath.web.views import warnings
 from tests.study.test_bad_places import as_nobody
 from tests.web.site import READ, WRITE, Caller, database, new_study

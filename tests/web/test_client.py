@@ -43,10 +43,11 @@ from surepath.errors import (
     SurepathError,
 )
 from surepath.study.storage import Storage
-from surepath.study.telling import Result
-from surepath.web import app, client
-from surepath.web.access import Access
+from surepath.study.trial import Result
+from surepath.web import client
+from surepath.web import server as web_server
 from surepath.web.client import RemoteStudy, Server
+from surepath.web.routes import Access
 from tests.cli.test_serve import running
 from tests.study.postgres import free_port
 from tests.web.site import READ, WRITE, Site, database, new_study, score, served
@@ -96,7 +97,7 @@ def test_it_has_the_methods_of_study_with_their_signatures(site: Site) -> None:
         there: Any = getattr(RemoteStudy, name, None)
         assert callable(here) == callable(there), name
         if callable(here):
-            expected = str(inspect.signature(here)).replace("telling.", "")
+            expected = str(inspect.signature(here))
             assert str(inspect.signature(there)).partition(" ->")[0] == expected.partition(" ->")[0], name
         if isinstance(here, property):
             assert isinstance(there, property), name
@@ -275,10 +276,10 @@ def past(n: int, seed: int = 0) -> list[tuple[list[int], list[float]]]:
 
 
 def test_a_long_import_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "LARGEST_BODY", 50_000)
+    monkeypatch.setattr(web_server, "LARGEST_BODY", 50_000)
     local = new_study(database(tmp_path), epsilon=1e-6)
     results = past(1_000)
-    assert len(json.dumps(results)) > app.LARGEST_BODY
+    assert len(json.dumps(results)) > web_server.LARGEST_BODY
     shuffled = random.Random(0).sample(results, len(results))
     with served(database(tmp_path)) as site, surepath.connect(site.url, WRITE) as remote:
         for rows in (results, results, shuffled):

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from surepath import MDP, Study
+from surepath.errors import UnknownError
 from surepath.study.status import points_of
-from surepath.study.storage import Storage, UnknownError
-from surepath.study.telling import Result
+from surepath.study.storage import Storage
+from surepath.study.trial import Result
 from surepath.web.live import Opened, OpenStudies, Pulse, Watcher
 from tests.web.site import STEPS, Caller, database, new_study, score
 
@@ -35,7 +36,7 @@ def test_what_waits_is_carried_out_together_and_an_error_is_that_of_its_request(
             answers = [
                 at.carry_out(
                     [] if number is None else [Result(number, [0.1, 0.2, 0.3])],
-                    None if key is None else at.study._wanted(None, "me", key, None, False),
+                    None if key is None else at.study._wanted(1, "me", key, None, False),
                 )
                 for number, key in requests
             ]

@@ -27,11 +27,10 @@ import surepath
 from surepath import Study
 from surepath.errors import SettingError
 from surepath.study.forecast import forecast
-from surepath.web import app as web_app
 from surepath.web import live, routes
 from surepath.web import server as web_server
-from surepath.web.access import open_access
 from surepath.web.live import AWAY
+from surepath.web.routes import open_access
 from surepath.web.server import Sparing
 from tests.cli.test_serve import running
 from tests.documents import blocks
@@ -94,7 +93,7 @@ def test_idle_connections_make_room_for_who_works(tmp_path: Path, monkeypatch: p
 
 def test_whoever_sends_nothing_or_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_server, "HEAD_PATIENCE", 0.5)
-    monkeypatch.setattr(web_app, "BODY_PATIENCE", 0.5)
+    monkeypatch.setattr(web_server, "BODY_PATIENCE", 0.5)
     new_study(database(tmp_path))
     body = f"POST /api/ask HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {WRITE}\r\nContent-Type: application/json\r\n"
     with served(database(tmp_path)) as site:

@@ -238,9 +238,8 @@ def reproduce(
 ) -> None:
     """Play the paper's experiments again: PNG, SVG, PDF, Parquet, an HTML report. Call again to go on after a stop."""
     from surepath._checks import one_of
-    from surepath.experiments.figures.common import Options
-    from surepath.experiments.figures.reproduce import FIGURES, REPORT
-    from surepath.experiments.figures.reproduce import reproduce as make
+    from surepath.experiments.figures.common import FIGURES, REPORT, Options
+    from surepath.experiments.figures.common import reproduce as make
 
     names = list(FIGURES) if one_of("figure", figure, (*FIGURES, ALL)) == ALL else [figure]
     show = not quiet and not as_json

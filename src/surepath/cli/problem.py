@@ -162,7 +162,7 @@ def summary(problem: Problem, missing: str | None = None) -> dict[str, Any]:
     """Return the facts of a problem as plain values; `missing` says what its file does not declare of the noise."""
     import numpy as np
 
-    from surepath.learners.widths import choose_noise
+    from surepath.learners.challenger.noise import choose_noise
     from surepath.model.paths import best_path, in_words
 
     mdp, instance = problem.mdp, problem.instance

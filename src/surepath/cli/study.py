@@ -80,7 +80,7 @@ def again(found: Study, storage: str) -> str:
 
 def trial_row(found: Study, number: int) -> TrialRow:
     """Read one trial."""
-    from surepath.study.telling import assigned
+    from surepath.study.trial import assigned
 
     found.sync()
     return found._read(lambda log: assigned(log, number))
@@ -584,10 +584,10 @@ def serve(
 ) -> None:
     """Show the studies of a storage on a live page, and let workers ask and tell over HTTP."""
     from surepath._optional import need
-    from surepath.web.access import Access
 
     for module in ("fastapi", "uvicorn", "prometheus_client"):
         need(module, "web")
+    from surepath.web.routes import Access
     from surepath.web.server import serve as run
 
     def started(address: str, access: Access, _: Any) -> None:

@@ -318,7 +318,7 @@ def _run_pilot(mdp: MDP, trials: list[Trial], command: str, sheet: Path, quiet: 
     from surepath.study.performing import rewards_of
     from surepath.study.runner import Command
     from surepath.study.sheets import FAILED_WORD, sheet_text
-    from surepath.study.telling import placed
+    from surepath.study.trial import placed
 
     performer = Command(mdp, command, "pilot")
     filled: list[list[Any]] = []

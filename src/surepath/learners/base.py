@@ -33,9 +33,8 @@ from surepath._text import many
 from surepath.errors import RewardError, SettingError, StoppedError, SurepathError
 from surepath.kernels.sweeps import Graph, Reality, graph_of
 from surepath.learners.runs import BUDGET, GO_ON, STOP_REASONS, RunRecord, joined, raise_if_cancelled
-from surepath.learners.widths import declared_sigma
 from surepath.model.mdp import MDP
-from surepath.model.paths import step_and_key, step_in_words, step_number
+from surepath.model.paths import best_path, step_and_key, step_in_words, step_number
 
 if TYPE_CHECKING:
     from surepath.learners.own_rules import OwnRule
@@ -87,6 +86,7 @@ class Learner(ABC):
     compiled: bool = True  # whether `_run` plays whole runs in compiled code
     stop_reason: str | None = None
     sampling_rule: OwnRule | None = None  # of the user's own
+    _is_default = False  # whether the setting `bound` is the default one for epsilon
     rule_seed: int = 0  # of the stream that a sampling rule of the user's own may draw from
 
     def __init__(self, mdp: MDP, epsilon: float, delta: float, sigma: ArrayLike | None = None) -> None:
@@ -123,9 +123,9 @@ class Learner(ABC):
 
     # What a learner implements: called with the lock held and input that was checked -----------------------------
 
-    @abstractmethod
     def _active(self) -> BoolArray:
-        """Return which arcs may still be on a best path, a fresh bool [N]."""
+        """Return which arcs may still be on a best path, a fresh bool [N]: all, where nothing is ever ruled out."""
+        return np.ones(self.mdp.n_arcs, dtype=np.bool_)
 
     @abstractmethod
     def _choose(self) -> IntArray:
@@ -353,14 +353,16 @@ class Learner(ABC):
     # Settings --------------------------------------------------------------------------------------------------
 
     def fresh(self, epsilon: float) -> Learner:
-        """Return a learner like this one that has seen nothing, with another epsilon."""
-        return type(self)(self.mdp, **self._settings_of_twin(epsilon))
+        """Return a learner like this one that has seen nothing, with another epsilon and what suits it by default.
 
-    def _settings_of_twin(self, epsilon: float) -> dict[str, Any]:
-        """Return the arguments of a learner like this one, functions as they are, with another epsilon."""
+        A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
+        """
         settings = {**self.settings(), "epsilon": epsilon}
         del settings["name"]
-        return settings | {name: getattr(self, name) for name in settings if hasattr(getattr(self, name), "reference")}
+        if self._is_default and epsilon != self._first_epsilon:
+            del settings["bound"]
+        functions = {name: getattr(self, name) for name in settings if hasattr(getattr(self, name), "reference")}
+        return type(self)(self.mdp, **(settings | functions))
 
     def settings(self) -> dict[str, Any]:
         """Return all that rebuilds this learner on the same MDP: name, epsilon as built, delta, sigma, rules.
@@ -571,6 +573,50 @@ def check_decidable(mdp: MDP, largest: float, epsilon: float, error: type[Surepa
             f"precision, too coarse for epsilon {epsilon:g}; subtract the same amount from all scores of a step, or "
             f"ask for a larger epsilon"
         )
+
+
+# Noise and ranges -----------------------------------------------------------------------------------------------------
+
+
+def declared_sigma(mdp: MDP, who: str) -> FloatArray:
+    """Find the noise that a problem declares: its sigma, or half of its range (Hoeffding's lemma), float [N].
+
+    An arc to learn that declares neither is refused: nothing can be proven of rewards whose noise has no bound.
+    """
+    missing = mdp.noise_missing(who)
+    if missing is not None:
+        raise SettingError(missing)
+    return mdp.declared_sigma
+
+
+def proven_gap(learner: Learner) -> float:
+    """Return a learner's certified gap; infinite while the declared ranges alone say as much.
+
+    Example:
+        >>> from surepath import MDP, Challenger
+        >>> learner = Challenger(MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, reward_range=(0, 1)), 0.1, 0.1)
+        >>> for _ in range(4):
+        ...     learner.tell(learner.ask(), [0.5, 0.5])
+        >>> learner.certified_gap() > 2, proven_gap(learner)
+        (True, inf)
+    """
+    gap = float(learner.certified_gap())
+    if learner.stopped or not np.isfinite(gap) or gap < range_gap(learner.mdp, learner.recommend()):
+        return gap
+    return float("inf")
+
+
+def range_gap(mdp: MDP, path: IntArray) -> float:
+    """Return how far a path can be from the best by the declared ranges alone; infinite where some arc has none."""
+    if mdp.gain_range is None:
+        return float("inf")
+    low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        return float("inf")
+    if mdp.scored is not None:
+        return float(sum(high[path[stage]] - low[path[stage]] for stage in mdp.scored))
+    high[path] = low[path]  # what two paths share cannot set them apart
+    return float(high[best_path(mdp, high)].sum() - low[path].sum())
 
 
 # Registry -------------------------------------------------------------------------------------------------------------

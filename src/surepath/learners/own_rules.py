@@ -23,14 +23,14 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from inspect import isroutine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from surepath._checks import BoolArray, FloatArray, IntArray, Uint32Array, one_of
+from surepath._checks import BoolArray, FloatArray, IntArray, Uint32Array
 from surepath.errors import SettingError
 from surepath.kernels.jit import helper_kernel, rule_kernel
 from surepath.kernels.sweeps import layers_of
@@ -148,7 +148,7 @@ class OwnRule:
         if self.compiled is None:
             warnings.warn(
                 f"{self.label} runs in Python, about a thousand times slower than compiled: Numba says {why}",
-                stacklevel=5,
+                stacklevel=4,
             )
 
     def answer(self, learner: Learner) -> Any:
@@ -256,8 +256,3 @@ def storable(what: str, value: Any) -> Any:
             f'{what} = "module:{name}"'
         )
     return found
-
-
-def checked_sampling(rule: object, names: Sequence[str]) -> str | OwnRule:
-    """Return the name of a sampling rule, or a rule of the user's own."""
-    return own_rule("sampling", rule) or one_of("sampling", rule, names)

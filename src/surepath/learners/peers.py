@@ -283,14 +283,6 @@ class Peer(Learner):
             list all paths.
         prior: The constant c of the threshold of the last two.
         seed: Of the draws of "top-two"; a simulated run has its own.
-
-    Example:
-        >>> learner = Peer(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1, method="clucb")
-        >>> while not learner.stopped:
-        ...     path = learner.ask()
-        ...     learner.tell(path, [float(path[0])])
-        >>> learner.recommend().tolist()
-        [1]
     """
 
     name: ClassVar[str] = "Peer"
@@ -349,10 +341,6 @@ class Peer(Learner):
 
     def _begin(self, rng: np.random.Generator) -> None:
         self._field = self._field._replace(seed=int(rng.integers(1 << 62)))
-
-    def _active(self) -> BoolArray:
-        """Return every arc: no method here rules any out."""
-        return np.ones(self.mdp.n_arcs, dtype=np.bool_)
 
     def _recommend(self) -> IntArray:
         """Return the incumbent, the path of largest empirical sum; unvisited arcs count 0."""

@@ -1,4 +1,4 @@
-"""What passes between a learner and its compiled runs: tasks, records, cancellation, snapshots and proofs."""
+"""What passes between a learner and its compiled runs: tasks, records, cancellation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from surepath._checks import FloatArray, IntArray
 from surepath.errors import SettingError
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path, every_path
+from surepath.model.paths import every_path
 
 # Tasks ----------------------------------------------------------------------------------------------------------------
 # What the compiled entry point of a learner can be asked for: one table for all of them, read as `tasks.RUN`.
@@ -105,36 +105,3 @@ def cancelled_by(halt: threading.Event) -> Iterator[None]:
         yield
     finally:
         _mine.halt = before
-
-
-# Proven ---------------------------------------------------------------------------------------------------------------
-
-
-def proven_gap(learner: Any) -> float:
-    """Return a learner's certified gap; infinite while the declared ranges alone say as much.
-
-    Example:
-        >>> from surepath import MDP, Challenger
-        >>> learner = Challenger(MDP.from_steps({"a": ["x", "y"], "b": ["u", "v"]}, reward_range=(0, 1)), 0.1, 0.1)
-        >>> for _ in range(4):
-        ...     learner.tell(learner.ask(), [0.5, 0.5])
-        >>> learner.certified_gap() > 2, proven_gap(learner)
-        (True, inf)
-    """
-    gap = float(learner.certified_gap())
-    if learner.stopped or not np.isfinite(gap) or gap < range_gap(learner.mdp, learner.recommend()):
-        return gap
-    return float("inf")
-
-
-def range_gap(mdp: MDP, path: IntArray) -> float:
-    """Return how far a path can be from the best by the declared ranges alone; infinite where some arc has none."""
-    if mdp.gain_range is None:
-        return float("inf")
-    low, high = (np.where(mdp.is_known, mdp.known_gain, end) for end in mdp.gain_range)
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        return float("inf")
-    if mdp.scored is not None:
-        return float(sum(high[path[stage]] - low[path[stage]] for stage in mdp.scored))
-    high[path] = low[path]  # what two paths share cannot set them apart
-    return float(high[best_path(mdp, high)].sum() - low[path].sum())

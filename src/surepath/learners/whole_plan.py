@@ -164,14 +164,6 @@ class WholePlan(Learner):
     Args:
         mdp, epsilon, delta, sigma: As in `Learner`.
         widths: "paper" or "mixture", with a union over paths; or "empirical" (no guarantee).
-
-    Example:
-        >>> learner = WholePlan(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
-        >>> while not learner.stopped:
-        ...     path = learner.ask()
-        ...     learner.tell(path, [float(path[0])])
-        >>> learner.recommend().tolist()
-        [1]
     """
 
     name: ClassVar[str] = "WholePlan"
@@ -319,10 +311,6 @@ class Design(Learner):
         self._used_sums: FloatArray = np.zeros(mdp.n_arcs)
         self._cursor = 0  # the list is played round by round, so that drift would hit all paths alike
         self._place = {path.tobytes(): at for at, path in enumerate(self.schedule.paths)}
-
-    def _active(self) -> BoolArray:
-        """Return every arc: a design rules nothing out."""
-        return np.ones(self.mdp.n_arcs, dtype=np.bool_)
 
     def _choose(self) -> IntArray:
         left = np.flatnonzero(self._due)

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_sigma, real, seed_number, whole
 from surepath.errors import SettingError
+from surepath.learners.base import declared_sigma
+from surepath.learners.challenger.noise import choose_noise, has_range
 from surepath.learners.runs import Cancelled, cancelled_by
-from surepath.learners.widths import choose_noise, declared_sigma, has_range
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path
 from surepath.model.worlds import BETA, ArcLaws, Bounded, Gaussian, Instance, Law

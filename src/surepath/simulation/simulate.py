@@ -22,6 +22,7 @@ from surepath.errors import SettingError, SurepathError
 from surepath.kernels.sweeps import Reality, draw_path, reality_of
 from surepath.learners.base import Learner, build
 from surepath.learners.challenger.learner import Challenger
+from surepath.learners.challenger.noise import choose_noise, ranges_of
 from surepath.learners.own_rules import OUT, OwnRule, own_rule, view_of, with_rules
 from surepath.learners.per_arc.eprl import EPRL
 from surepath.learners.runs import (
@@ -33,7 +34,6 @@ from surepath.learners.runs import (
     joined,
     raise_if_cancelled,
 )
-from surepath.learners.widths import choose_noise, ranges_of
 from surepath.model.mdp import MDP
 from surepath.model.paths import values_to_go
 from surepath.model.worlds import CALLABLE, Gaussian, Instance

@@ -72,8 +72,7 @@ class Cases:
 
     def drawn(self, number: int) -> tuple[str, ...]:
         """Draw the cases of a trial, with replacement: the same for the same study and number, whatever else is."""
-        count = self.per_trial if self.names else 0
-        draws = (hashlib.sha256(f"{self._seed} {number} {i}".encode()).digest() for i in range(count))
+        draws = (hashlib.sha256(f"{self._seed} {number} {i}".encode()).digest() for i in range(self.per_trial))
         return tuple(self.names[int.from_bytes(draw, "big") % len(self.names)] for draw in draws)
 
 

@@ -26,9 +26,8 @@ from surepath._checks import BoolArray, FloatArray, IntArray
 from surepath._text import shown, write_text
 from surepath._version import __version__
 from surepath.errors import CertificateError
-from surepath.learners.base import build
+from surepath.learners.base import build, proven_gap
 from surepath.learners.challenger.state import planned_shares
-from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.study.fold import Fold

@@ -22,8 +22,7 @@ from surepath.model.mdp import MDP
 from surepath.model.worlds import Instance
 from surepath.study.cases import MOST_CASES_PER_TRIAL, read_cases
 from surepath.study.storage import Storage, Writing, retrying
-from surepath.study.telling import name_text
-from surepath.study.trial import QueueRow, StudyRecord, TrialRow
+from surepath.study.trial import QueueRow, StudyRecord, TrialRow, name_text
 
 # Leases ---------------------------------------------------------------------------------------------------------------
 # When a lease ends, the plan is assigned again, as a new trial, twice at most: the worker may have died. Where a

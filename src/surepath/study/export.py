@@ -20,8 +20,8 @@ from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.study.creation import Options, check_name, learner_spec
 from surepath.study.sheets import EVERY_ROW, all_trials, columns, score_columns, table_rows
-from surepath.study.storage import PAGE, READ_AS_JSON, Reading, Row, Storage, read_row, retrying
-from surepath.study.tables import check_values, studies
+from surepath.study.storage import PAGE, READ_AS_JSON, Reading, Row, Storage, check_values, read_row, retrying
+from surepath.study.tables import studies
 from surepath.study.trial import SCORED, ActionRow, QueueRow, StudyRecord, TrialRow
 from surepath.verify.file import CONFIRM, CONFIRMED, missing_rule
 

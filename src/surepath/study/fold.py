@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Sequence
 from copy import copy, deepcopy
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray, real
 from surepath._version import __version__
-from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError
-from surepath.learners.runs import proven_gap
+from surepath.errors import BudgetError, RewardError, SettingError, StudyError, SurepathError, WaitingError
+from surepath.learners.base import proven_gap
 from surepath.model.mdp import MDP
 from surepath.study.rounds import StudyRounds, learner_of
-from surepath.study.storage import PAGE, Reading, Writing, decode_tree, encode_tree, missing_row
-from surepath.study.trial import SCORED, SETTLED, SOURCES, ActionRow, QueueRow, SnapshotRow, TrialRow
+from surepath.study.storage import PAGE, Reading, Writing, missing_row
+from surepath.study.trial import SCORED, SETTLED, SOURCES, ActionRow, QueueRow, SnapshotRow, TrialRow, counted_rewards
 
 # Tally and spending ---------------------------------------------------------------------------------------------------
 # A trial counts for what it was told to have cost; where nobody said, for the declared costs of the steps that were
@@ -265,7 +266,7 @@ class Fold:
     def now(self) -> Point:
         """Return what is proven now; asking the learner itself might change what it decides later."""
         view = self.copy(watch=False)
-        return Point(self.prefix, proven_gap(view), float(view.epsilon), crc32(view.recommend().tobytes()))
+        return Point(self.prefix, proven_gap(view), float(view.epsilon), zlib.crc32(view.recommend().tobytes()))
 
     def copy(self, *, watch: bool = True) -> Any:
         """Copy the learner, all but the graph, which never changes, and its watch, which may be large, if wanted."""
@@ -386,16 +387,50 @@ class Fold:
         rows = [self.window[number] for number in sorted(self.window)[-most:]]
         return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != "late")]
 
-    def wants(self, plan: QueueRow) -> bool:
-        """Return whether a plan that was queued is still of use: in rounds, while the trial it repeats is awaited."""
-        of = self.window.get(plan.of or 0)
-        return not isinstance(self.learner, StudyRounds) or (of is not None and not of.settled)
-
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
         plays = [*self.pending(), *beside]
         paths: IntArray = self.learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
         return paths
+
+    def next_plans(self, log: Writing, n: int, budget: float | None, beside: Sequence[TrialRow] = ()) -> list[QueueRow]:
+        """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it.
+
+        `beside` are the trials that this transaction has assigned already.
+        """
+        plans, taken = self._from_queue(log, n), [row.path for row in beside]
+        if len(plans) < n:
+            try:
+                for path in self.choose(n - len(plans), [*taken, *(plan.path for plan in plans)]).tolist():
+                    plans.append(QueueRow(0, tuple(path), "asked"))
+            except WaitingError:
+                if not plans:
+                    raise
+        if budget is not None:
+            tally = self.committed()
+            spent = tally.spent + sum(map(tally.expected, taken))
+            kept = affordable(spent, [tally.expected(plan.path) for plan in plans], budget)
+            for plan in reversed(plans[kept:]):
+                if plan.source != "asked":
+                    log.add_to_queue(plan, front=True)
+            plans = plans[:kept]
+        return plans
+
+    def _from_queue(self, log: Writing, n: int) -> list[QueueRow]:
+        """Take up to n waiting plans from the front; those with an excluded option, or of no more use, are dropped.
+
+        In rounds a plan is of use while the trial that it repeats is awaited.
+        """
+        plans: list[QueueRow] = []
+        while len(plans) < n and (waiting := log.queue(n - len(plans))):
+            excluded = self.learner.excluded
+            for plan in waiting:
+                log.take_from_queue(plan.number)
+                of = self.window.get(plan.of or 0)
+                wanted = not isinstance(self.learner, StudyRounds) or (of is not None and not of.settled)
+                if wanted and not excluded[list(plan.path)].any():
+                    plans.append(plan)
+        return plans
 
     # Snapshots ---------------------------------------------------------------------------------------------------
 
@@ -451,24 +486,24 @@ class Fold:
         self.saved, self.seconds = self.prefix, 0.0
 
 
-def counted_rewards(mdp: MDP, row: TrialRow, on_failure: str) -> list[float]:
-    """Return the rewards of a settled trial that count: those seen less the baseline, and the worst of what failed."""
-    if row.source == "late":
-        return []
-    rewards = list(row.rewards)
-    if row.baseline:
-        rewards = [reward - taken for reward, taken in zip(rewards, row.baseline)]
-    if row.state in ("partial", "failed") and on_failure == "worst" and mdp.scored is not None:
-        for stage in mdp.scored[sum(stage < len(rewards) for stage in mdp.scored) :]:  # what failed has no other score
-            rewards += [0.0] * (stage - len(rewards)) + [_worst_reward(mdp, row.path[stage])]
-    elif row.state in ("partial", "failed") and on_failure == "worst" and len(rewards) < len(row.path):
-        rewards.append(_worst_reward(mdp, row.path[len(rewards)]))
-    return rewards
+def encode_tree(tree: Any) -> bytes:
+    """Write a tree of dicts, lists, numbers, texts, None and arrays."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return {"$array": [str(value.dtype), value.shape, base64.b64encode(value.tobytes()).decode()]}
+        return value.item()
+
+    return zlib.compress(json.dumps(tree, default=plain).encode())
 
 
-def _worst_reward(mdp: MDP, arc: int) -> float:
-    if mdp.known is not None and mdp.is_known[arc]:
-        return float(mdp.known[arc])
-    assert mdp.reward_range is not None
-    low, high = mdp.reward_range
-    return float(low[arc] if mdp.sign > 0 else high[arc])
+def decode_tree(content: bytes) -> Any:
+    """Read what `encode_tree` wrote."""
+
+    def rich(value: dict[str, Any]) -> Any:
+        if value.keys() != {"$array"}:
+            return value
+        kind, shape, data = value["$array"]
+        return np.frombuffer(base64.b64decode(data), dtype=kind).reshape(shape).copy()
+
+    return json.loads(zlib.decompress(content), object_hook=rich)

@@ -12,10 +12,10 @@ import numpy as np
 
 from surepath._checks import FloatArray, rounded_up, whole
 from surepath.kernels.sweeps import reality_of
+from surepath.learners.base import proven_gap
 from surepath.learners.challenger.learner import Challenger, gap_now, play_on
 from surepath.learners.rounds.design import fitted
 from surepath.learners.rounds.learner import Rounds
-from surepath.learners.runs import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.worlds import Bounded, Gaussian, Instance
 from surepath.study.fold import money

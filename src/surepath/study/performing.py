@@ -27,8 +27,7 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import Plan
 from surepath.study.creation import seconds
 from surepath.study.sheets import steps
-from surepath.study.telling import MOST_TRIES
-from surepath.study.trial import Trial
+from surepath.study.trial import MOST_TRIES, Trial
 
 log = logging.getLogger("surepath.study")
 

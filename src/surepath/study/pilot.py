@@ -18,7 +18,7 @@ from surepath._checks import FloatArray, IntArray, whole
 from surepath._text import many
 from surepath.errors import StudyError
 from surepath.model.mdp import MDP
-from surepath.model.paths import best_path
+from surepath.model.paths import best_path, step_names
 
 SIGMA_FACTOR = 1.5  # times the upper end of the interval for a step's noise
 PILOT_CONFIDENCE = 0.95
@@ -77,9 +77,8 @@ def read_pilot(mdp: MDP, trials: Sequence[tuple[Any, Any]]) -> Pilot:
         raise StudyError("the pilot holds no scores yet")
     arcs, values = np.array([arc for arc, _ in scores]), np.array([reward for _, reward in scores])
     means = np.bincount(arcs, values, mdp.n_arcs) / np.maximum(np.bincount(arcs, minlength=mdp.n_arcs), 1)
-    names = mdp.step_labels or tuple(f"step {h + 1}" for h in range(mdp.horizon))
     steps = []
-    for h, name in enumerate(names):
+    for h, name in enumerate(step_names(mdp)):
         own = mdp.arcs.stage[arcs] == h
         if own.any():
             steps.append(_scatter(str(name), (values - means[arcs])[own], len(set(arcs[own].tolist()))))

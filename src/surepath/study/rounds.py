@@ -75,7 +75,6 @@ class StudyRounds(Rounds):
         self._total = np.zeros(self.mdp.n_arcs)
         self.excluded = np.zeros(self.mdp.n_arcs, dtype=bool)  # none is, and none is known to make a plan fail:
         self.failures = np.zeros(self.mdp.n_arcs, dtype=np.int64)
-        self._failures = SimpleNamespace(in_a_row=self.failures)
 
     @property
     def planned(self) -> FloatArray | None:

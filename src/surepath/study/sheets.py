@@ -25,8 +25,7 @@ from surepath._text import csv_line, is_workbook, plain_cell, read_bytes, workbo
 from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.study.storage import PAGE, Reading, Writing
-from surepath.study.telling import Result, check_countable, past_result, placed
-from surepath.study.trial import SCORED, Trial, TrialRow, case_text
+from surepath.study.trial import SCORED, Result, Trial, TrialRow, case_text, check_countable, past_result, placed
 
 if TYPE_CHECKING:
     from surepath.study.study import Study

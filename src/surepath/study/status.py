@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from surepath._checks import rounded_up
 from surepath._text import many, shown
-from surepath.learners.runs import proven_gap
+from surepath.learners.base import proven_gap
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, plan_in_words
 from surepath.model.paths import in_words as costs_in_words

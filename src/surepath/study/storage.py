@@ -27,7 +27,6 @@ memory there is one connection, and transactions, of readers too, take turns on 
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import logging
@@ -38,18 +37,19 @@ import sqlite3
 import threading
 import time
 import weakref
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
-import numpy as np
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from surepath._checks import shortened, suggest
-from surepath.errors import ConflictError, StorageError, StudyError
+from surepath.errors import ConflictError, StorageError, StudyError, UnknownError
 from surepath.study import tables as sql
 from surepath.study.tables import TransientError
 from surepath.study.trial import SOURCES, STATES, ActionRow, QueueRow, SnapshotRow, StudyRecord, TrialRow
@@ -74,7 +74,7 @@ class Storage:
         self.in_memory = url in sql.MEMORY
         self.url = "memory" if self.in_memory else url if "://" in url else f"sqlite:///{url}"
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
-        self._engine = sql.open_engine(self._url)
+        self._engine = open_engine(self._url)
         self._turn: Any = threading.RLock() if self.in_memory else nullcontext()
         if self.in_memory:
             weakref.finalize(self, self._engine.dispose)
@@ -95,7 +95,7 @@ class Storage:
         self._abandon_inherited()
         try:
             with self._turn, self._engine.connect() as plain:
-                connection = plain.execution_options(**{sql.PENDING_WRITE: write})
+                connection = plain.execution_options(**{PENDING_WRITE: write})
                 with connection.begin():
                     yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
@@ -184,7 +184,7 @@ class Storage:
         row = connection.execute(sa.select(sql.studies).where(sql.studies.c.name == name)).mappings().first()
         if row is None:
             return None
-        sql.check_values(f"the study {name!r}", sql.studies, tuple(row.keys()), row.values())
+        check_values(f"the study {name!r}", sql.studies, tuple(row.keys()), row.values())
         return StudyRecord(**{field: row[field] for field in StudyRecord.__dataclass_fields__})
 
     def names(self) -> list[str]:
@@ -223,9 +223,9 @@ class Storage:
         if row is None:
             raise unknown_study(name, [str(one) for one in connection.execute(sql.STUDY_NAMES).scalars()])
         study, counters = f"the study {name!r}", [getattr(row, counter) for counter in sql.COUNTERS]
-        sql.check_values(study, sql.studies, ("id", "created"), (row.id, row.created))
-        sql.check_values(study, sql.heads, sql.COUNTERS, counters)
-        sql.check_values("a trial", sql.trials, ("told",), (row.first_lease,))  # which may be None
+        check_values(study, sql.studies, ("id", "created"), (row.id, row.created))
+        check_values(study, sql.heads, sql.COUNTERS, counters)
+        check_values("a trial", sql.trials, ("told",), (row.first_lease,))  # which may be None
         return row
 
     def _now(self, study: Any) -> float:
@@ -255,10 +255,6 @@ def _identity(file: str) -> tuple[int, int] | None:
     return None
 
 
-class UnknownError(StudyError):
-    """A study or a trial that does not exist."""
-
-
 def unknown_study(name: str, known: list[str]) -> UnknownError:
     """Return the error that a study does not exist, with the names of those that do."""
     return UnknownError(f"there is no study {name!r} here" + (suggest(name, known) if known else "; there are none"))
@@ -269,6 +265,114 @@ def _duplicate(name: str) -> StudyError:
         f"a study {name!r} already exists here; go on with it (exist_ok=True, --exist-ok), "
         f"or create one under another name"
     )
+
+
+# Opening --------------------------------------------------------------------------------------------------------------
+# SQLite runs in WAL mode, so that readers never wait, and write transactions begin with BEGIN IMMEDIATE, so that two
+# writers queue up instead of failing in the middle. synchronous=FULL: what was committed survives a power failure too.
+# WAL mode keeps an index beside the file, which a folder that cannot be written does not take: there a file is opened
+# as one that does not change, anew for every transaction, so that it can be read.
+
+BUSY_MS = 10_000  # how long SQLite itself waits for a lock
+LOCK_MS = 10_000  # how long PostgreSQL does
+IDLE_MS = 120_000  # after which PostgreSQL ends the transaction of a worker that hangs, so that others can go on
+POOL = {"pool_size": 5, "max_overflow": 20}  # connections that are kept, and further ones; the URL may say otherwise
+POOL_SECONDS = 10  # to wait for one of them
+PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
+
+
+def open_engine(url: URL) -> sa.Engine:
+    """Create the engine of a database, with the settings that studies rely on."""
+    if url.get_backend_name() != "sqlite":
+        return _open_postgres(url)
+    if url.database is None:
+        engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
+        _begin_by_hand(engine)
+        return engine
+    file = Path(str(url.database))
+    if not file.parent.is_dir():
+        raise StorageError(f"the folder {file.parent} does not exist; a study's file is created, its folder is not")
+    pool: dict[str, Any] = {"poolclass": sa.NullPool} if _sealed(file) else {}
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False}, **pool)
+
+    @sa.event.listens_for(engine, "do_connect")
+    def _open(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        if pool and _sealed(file):
+            arguments[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
+
+    _begin_by_hand(engine)
+    return engine
+
+
+def _open_postgres(url: URL) -> sa.Engine:
+    """Create the engine of a PostgreSQL database, which pgbouncer may stand before: nothing is kept in a session.
+
+    A pool may hold connections of a server that has been restarted since: the first use finds out, empties the pool and
+    is repeated (`retrying`), which costs nothing while the server is there.
+    """
+    query = dict(url.query)
+    try:
+        sizes = {name: int(str(query.pop(name, size))) for name, size in POOL.items()}
+        if min(sizes.values()) < 0 or sizes["pool_size"] < 1:
+            raise ValueError
+        engine = sa.create_engine(
+            url.set(query=query),
+            **sizes,
+            pool_timeout=POOL_SECONDS,
+            isolation_level="AUTOCOMMIT",  # transactions are begun below, not by the driver
+            connect_args={"connect_timeout": 10, "tcp_user_timeout": 10_000, "prepare_threshold": None},
+        )
+    except (ArgumentError, ValueError):
+        raise StorageError(f"{sql.shown(url)} is not an address of a database: its parameters cannot be read") from None
+
+    @sa.event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
+    def _check(connection: Any, _record: Any) -> None:
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            connection.close()
+            raise StorageError(
+                f"the database {url.database} has the encoding {encoding}, which cannot keep every text; studies "
+                f"need one in UTF8: createdb --encoding=UTF8 --template=template0 NAME"
+            )
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: Any) -> None:
+        write = connection.get_execution_options().get(PENDING_WRITE, False)
+        kind = "ISOLATION LEVEL READ COMMITTED" if write else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        # One round trip. The settings end with the transaction: the next one of this session may be another client's.
+        connection.exec_driver_sql(
+            f"BEGIN {kind}; SET LOCAL lock_timeout = {LOCK_MS}; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"
+        )
+
+    return engine
+
+
+def _begin_by_hand(engine: sa.Engine) -> None:
+    """Let every transaction of a SQLite engine begin as a reader or a writer."""
+
+    @sa.event.listens_for(engine, "connect")
+    def _connect(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @sa.event.listens_for(engine, "begin")
+    def _begin(connection: Any) -> None:
+        write = connection.get_execution_options().get(PENDING_WRITE, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _sealed(file: Path) -> bool:
+    """Return whether a SQLite file can be read, not written, and has no log beside it that must be read too."""
+    closed = file.is_file() and not os.access(file, os.W_OK) and not os.access(file.parent, os.W_OK)
+    return closed and not file.with_name(f"{file.name}-wal").exists()
+
+
+# Transactions ---------------------------------------------------------------------------------------------------------
 
 
 class Reading:
@@ -463,6 +567,28 @@ def _one_of(text: str, known: Sequence[str]) -> str:
     return text
 
 
+LATEST = 1e11  # seconds since 1970; what is later was not written by a clock
+
+
+def check_values(what: str, table: sa.Table, names: tuple[str, ...], values: Iterable[Any]) -> None:
+    """Refuse a row with a value that its column cannot hold: SQLite takes any, and so does whoever edits a file."""
+    for (name, kinds, is_time), value in zip(_kinds(table, names), values):
+        if type(value) not in kinds or (is_time and value is not None and not abs(value) <= LATEST):
+            raise StorageError(f"{what} is damaged: its {name} is {shortened(value)}; restore a backup of the study")
+
+
+@lru_cache
+def _kinds(table: sa.Table, names: tuple[str, ...]) -> list[tuple[str, tuple[type, ...], bool]]:
+    """Return the types that columns hold, and whether these are times."""
+    found = []
+    for name in names:
+        kind = table.c[name].type.python_type
+        kinds = (float, int) if kind is float else (kind,)
+        is_time = kind is float and name != "cost"
+        found.append((name, (*kinds, type(None)) if table.c[name].nullable else kinds, is_time))
+    return found
+
+
 # How a text in a row is read: most fields are kept as they are.
 READ: dict[str, Callable[[str], Any]] = {
     "path": partial(_list, kind=int),
@@ -482,7 +608,7 @@ def read_row(kind: type[Row], found: Iterable[Any]) -> Row:
     """Make a row of the log of the values of its columns, or say which one is damaged."""
     (what, table), names, values = KINDS[kind], kind._fields, list(found)
     what = f"{what} {values[0]} of the log"
-    sql.check_values(what, table, names, values)
+    check_values(what, table, names, values)
     try:
         for place, read in _readers(names):
             values[place] = read(values[place])
@@ -526,26 +652,3 @@ def retrying(do: Callable[[], T], patience: float = STORAGE_PATIENCE) -> T:
             log.log(logging.WARNING if pause >= SAID_FROM else logging.DEBUG, "%s; trying again", error)
             time.sleep(pause * (0.5 + random.random()))
             pause = min(2 * pause, LONGEST_STORAGE_PAUSE)
-
-
-def encode_tree(tree: Any) -> bytes:
-    """Write a tree of dicts, lists, numbers, texts, None and arrays."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
-            return {"$array": [str(value.dtype), value.shape, base64.b64encode(value.tobytes()).decode()]}
-        return value.item()
-
-    return zlib.compress(json.dumps(tree, default=plain).encode())
-
-
-def decode_tree(content: bytes) -> Any:
-    """Read what `encode_tree` wrote."""
-
-    def rich(value: dict[str, Any]) -> Any:
-        if value.keys() != {"$array"}:
-            return value
-        kind, shape, data = value["$array"]
-        return np.frombuffer(base64.b64decode(data), dtype=kind).reshape(shape).copy()
-
-    return json.loads(zlib.decompress(content), object_hook=rich)

@@ -19,24 +19,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 from surepath._checks import IntArray, check_epsilon, whole
-from surepath.errors import StoppedError, StorageError, StudyError, WaitingError
-from surepath.learners.base import MOST_ASKED
-from surepath.learners.runs import proven_gap
+from surepath.errors import StoppedError, StorageError, StudyError, UnknownError
+from surepath.learners.base import MOST_ASKED, proven_gap
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import Plan, option_arcs
-from surepath.study import runner, telling
+from surepath.study import runner
 from surepath.study.cases import Cases, CaseSummary, Reference, check_reference, summarize
 from surepath.study.creation import Options, enter, expire, new_options, new_record, only_name
 from surepath.study.export import copy_log, read_export, trials_frame, write_export
-from surepath.study.fold import Fold, affordable, checked_budget
+from surepath.study.fold import Fold, checked_budget
 from surepath.study.performing import Call, performer, read_retry
 from surepath.study.rounds import Confirmation, confirm, refuse_in_rounds
 from surepath.study.sheets import import_rows
 from surepath.study.status import Status, explain, read_status
-from surepath.study.storage import Reading, Storage, UnknownError, Writing, open_storage, retrying
+from surepath.study.storage import Reading, Storage, Writing, open_storage, retrying
 from surepath.study.tables import TransientError
-from surepath.study.trial import ActionRow, QueueRow, StudyRecord, Trial, TrialRow, trial_number
+from surepath.study.trial import (
+    ActionRow,
+    QueueRow,
+    Result,
+    Rules,
+    StudyRecord,
+    Trial,
+    TrialRow,
+    check_countable,
+    name_text,
+    past_result,
+    path_of,
+    renew,
+    result_of,
+    settle,
+    tell_many,
+    trial_number,
+)
 
 if TYPE_CHECKING:
     from surepath.study.certificate import Certificate
@@ -54,49 +70,13 @@ class Wanted(NamedTuple):
     named: bool  # by who asks: it may have been carried out before
 
 
-def next_plans(
-    log: Writing, fold: Fold, n: int, budget: float | None, beside: Sequence[TrialRow] = ()
-) -> list[QueueRow]:
-    """Choose up to n plans; fewer where a budget ends before, and a BudgetError where not even one fits into it.
-
-    `beside` are the trials that this transaction has assigned already.
-    """
-    plans, taken = _from_queue(log, fold, n), [row.path for row in beside]
-    if len(plans) < n:
-        try:
-            for path in fold.choose(n - len(plans), [*taken, *(plan.path for plan in plans)]).tolist():
-                plans.append(QueueRow(0, tuple(path), "asked"))
-        except WaitingError:
-            if not plans:
-                raise
-    if budget is not None:
-        tally = fold.committed()
-        spent = tally.spent + sum(map(tally.expected, taken))
-        kept = affordable(spent, [tally.expected(plan.path) for plan in plans], budget)
-        for plan in reversed(plans[kept:]):
-            if plan.source != "asked":
-                log.add_to_queue(plan, front=True)
-        plans = plans[:kept]
-    return plans
-
-
-def _from_queue(log: Writing, fold: Fold, n: int) -> list[QueueRow]:
-    """Take up to n waiting plans from the front; those with an excluded option, or not of the round, are dropped."""
-    plans: list[QueueRow] = []
-    while len(plans) < n and (waiting := log.queue(n - len(plans))):
-        excluded = fold.learner.excluded
-        for plan in waiting:
-            log.take_from_queue(plan.number)
-            if not excluded[list(plan.path)].any() and fold.wants(plan):
-                plans.append(plan)
-    return plans
-
-
 T = TypeVar("T")
 
 
 class BaseStudy(ABC):
     """What a study does in the same way whether its log is in a storage here or behind a server."""
+
+    mdp: MDP
 
     @abstractmethod
     def close(self) -> None:
@@ -107,8 +87,16 @@ class BaseStudy(ABC):
         """Return the status of the study: trials by state, the current plan, what is proven, who works on it."""
 
     @abstractmethod
-    def tell_many(self, results: Iterable[telling.Result]) -> list[str]:
+    def tell_many(self, results: Iterable[Result]) -> list[str]:
         """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
+
+    @abstractmethod
+    def _asked(self, **wanted: Any) -> list[Trial]:
+        """Assign trials; see `ask`."""
+
+    @abstractmethod
+    def _import(self, rows: list[TrialRow], note: str, request: str | None, again: bool) -> None:
+        """Import past results that were checked; see `import_trials`."""
 
     def __enter__(self) -> Self:
         return self
@@ -127,6 +115,31 @@ class BaseStudy(ABC):
     def worker(self) -> str:
         """Return who works here: host and process."""
         return f"{socket.gethostname()}:{os.getpid()}"
+
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        worker: str | None = None,
+        request: str | None = None,
+        budget: float | None = None,
+        attended: bool = False,
+    ) -> Any:
+        """Assign the next trial, or with n a list of trials.
+
+        Args:
+            n: How many trials; they spread over what is worth knowing.
+            worker: Who asks; by default host and process.
+            request: A text that names this request: asking again with the same one returns the same trials.
+            budget: What this study may spend in all, in the unit of its costs: fewer trials than n where they are
+                expected to cost more, and a BudgetError where not even one fits.
+            attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
+                the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
+        """
+        who = self.worker if worker is None else worker
+        wanted = {"n": 1 if n is None else n, "worker": who, "request": request, "budget": budget, "attended": attended}
+        trials = self._asked(**wanted)
+        return trials[0] if n is None else trials
 
     def tell(
         self,
@@ -149,7 +162,7 @@ class BaseStudy(ABC):
         log, and does not count.
         """
         told = {"note": batch, "cost": cost, "tries": tries, "baseline": baseline}
-        return self.tell_many([telling.result_of(trial, rewards, **told)])[0]
+        return self.tell_many([result_of(trial, rewards, **told)])[0]
 
     def fail(
         self,
@@ -163,7 +176,32 @@ class BaseStudy(ABC):
     ) -> str:
         """Report that a trial failed, with the rewards seen before it did."""
         told = {"failed": True, "note": note, "cost": cost, "tries": tries, "baseline": baseline}
-        return self.tell_many([telling.result_of(trial, rewards, **told)])[0]
+        return self.tell_many([result_of(trial, rewards, **told)])[0]
+
+    def import_trials(
+        self,
+        results: Iterable[tuple[Any, Any]],
+        note: str = "imported",
+        *,
+        request: str | None = None,
+        again: bool = False,
+    ) -> int:
+        """Import past results, (plan, rewards) each; valid if they were not picked by how they came out.
+
+        Args:
+            results: Plans as {step: option} or arcs, with the rewards seen.
+            note: Where they come from.
+            request: A text that names this import: the same results under it again, in any order, change nothing, and
+                others are refused.
+            again: Results that hold all of an earlier import are refused, since a result that counts twice makes the
+                proof wrong; with again=True they count, each as a result of its own.
+
+        Returns:
+            How many results the import holds.
+        """
+        rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
+        self._import(rows, note, request, again)
+        return len(rows)
 
     def optimize(
         self,
@@ -245,7 +283,7 @@ class Study(BaseStudy):
         self._company = True  # whether others have lately written too
         self._known_reference: list[Reference] | None = None
         self._cases = Cases(self.options.cases, self.options.cases_per_trial, f"{record.created!r}\n{seed}")
-        self._rules = telling.Rules(epsilon, self.options.on_failure, self.options.baseline)
+        self._rules = Rules(epsilon, self.options.on_failure, self.options.baseline)
         self._fold = Fold(self.mdp, settings, self.options.on_failure, seed)
 
     # Opening -----------------------------------------------------------------------------------------------------
@@ -375,37 +413,14 @@ class Study(BaseStudy):
 
     # Trials ------------------------------------------------------------------------------------------------------
 
-    def ask(
-        self,
-        n: int | None = None,
-        *,
-        worker: str | None = None,
-        request: str | None = None,
-        budget: float | None = None,
-        attended: bool = False,
-    ) -> Any:
-        """Assign the next trial, or with n a list of trials.
-
-        Args:
-            n: How many trials; they spread over what is worth knowing.
-            worker: Who asks; by default host and process.
-            request: A text that names this request: asking again with the same one returns the same trials.
-            budget: What this study may spend in all, in the unit of its costs: fewer trials than n where they are
-                expected to cost more, and a BudgetError where not even one fits.
-            attended: Whether the lease is renewed while the trial runs, as `optimize` does: when it ends all the same,
-                the worker has died, and the trial is given up at once. Otherwise it is awaited for ten leases.
-        """
+    def _asked(self, **wanted: Any) -> list[Trial]:
         with self._lock:
-            (rows,) = self._ask_each([self._wanted(n, worker, request, budget, attended)])
-        trials = [self._trial(row) for row in rows]
-        return trials[0] if n is None else trials
+            (rows,) = self._ask_each([self._wanted(**wanted)])
+        return [self._trial(row) for row in rows]
 
-    def _wanted(
-        self, n: int | None, worker: str | None, request: str | None, budget: float | None, attended: bool
-    ) -> Wanted:
+    def _wanted(self, n: int, worker: str, request: str | None, budget: float | None, attended: bool) -> Wanted:
         """Check what is asked for; see `ask`."""
-        count = 1 if n is None else whole("n", n, low=1, high=MOST_ASKED)
-        who = self.worker if worker is None else telling.name_text("worker", worker)
+        count, who = whole("n", n, low=1, high=MOST_ASKED), name_text("worker", worker)
         return Wanted(count, who, _key(request), checked_budget(budget), attended, request is not None)
 
     def _ask_each(self, wanted: Sequence[Wanted]) -> list[list[TrialRow]]:
@@ -454,8 +469,8 @@ class Study(BaseStudy):
         reference, rows, now = self._reference(log), list[TrialRow](), log.now
         facts: dict[str, Any] = {"worker": one.worker, "asked": now, "lease": now + self.options.lease}
         facts |= {"request": one.request, "attended": one.attended}
-        for i, plan in enumerate(next_plans(log, self._fold, one.n, one.budget, beside), start=log.last_number + 1):
-            cases = self._cases.drawn(i)
+        for i, plan in enumerate(self._fold.next_plans(log, one.n, one.budget, beside), start=log.last_number + 1):
+            cases = self._cases.drawn(i) if self._cases.names else ()
             less = () if reference is None else reference.baseline(cases)
             rows.append(TrialRow(i, "running", plan.path, plan.source, plan.of, cases=cases, baseline=less, **facts))
         log.add_trials(rows)
@@ -478,17 +493,17 @@ class Study(BaseStudy):
     def cancel(self, trial: Trial | int, note: str = "") -> None:
         """Cancel a trial that was not run, with a note that says why; one that is settled already stays as it is."""
         number = trial_number(trial)
-        self._write(lambda log: telling.settle(log, number, "cancelled", note))
+        self._write(lambda log: settle(log, number, "cancelled", note))
 
     def renew(self, trial: Trial | int) -> float:
         """Extend a lease from now; returns when it ends. An expired trial cannot be renewed."""
         number = trial_number(trial)
-        return self._write(lambda log: telling.renew(log, number, self.options.lease))
+        return self._write(lambda log: renew(log, number, self.options.lease))
 
     def enqueue(self, plan: Mapping[Any, Any] | Sequence[int] | IntArray, *, request: str | None = None) -> None:
         """Queue a plan of your own, {step: option} or arcs, to be assigned next: any plan is valid data."""
         refuse_in_rounds(self._fold.learner, "a plan of your own")
-        arcs, key = tuple(telling.path_of(self.mdp, plan).tolist()), _key(request)
+        arcs, key = tuple(path_of(self.mdp, plan).tolist()), _key(request)
 
         def do(log: Writing) -> None:
             if log.first_time(key, ["queued", arcs]):
@@ -496,36 +511,14 @@ class Study(BaseStudy):
 
         self._write(do)
 
-    def tell_many(self, results: Iterable[telling.Result]) -> list[str]:
+    def tell_many(self, results: Iterable[Result]) -> list[str]:
         """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
         listed = list(results)
-        return self._write(lambda log: telling.tell_many(log, self.mdp, listed, self._rules))
+        return self._write(lambda log: tell_many(log, self.mdp, listed, self._rules))
 
-    def import_trials(
-        self,
-        results: Iterable[tuple[Any, Any]],
-        note: str = "imported",
-        *,
-        request: str | None = None,
-        again: bool = False,
-    ) -> int:
-        """Import past results, (plan, rewards) each; valid if they were not picked by how they came out.
-
-        Args:
-            results: Plans as {step: option} or arcs, with the rewards seen.
-            note: Where they come from.
-            request: A text that names this import: the same results under it again, in any order, change nothing, and
-                others are refused.
-            again: Results that hold all of an earlier import are refused, since a result that counts twice makes the
-                proof wrong; with again=True they count, each as a result of its own.
-
-        Returns:
-            How many results the import holds.
-        """
+    def _import(self, rows: list[TrialRow], note: str, request: str | None, again: bool) -> None:
         refuse_in_rounds(self._fold.learner, "a result from before")
-        rows = [telling.past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
         import_rows(self, rows, _key(request), again)
-        return len(rows)
 
     def reference(
         self,
@@ -547,7 +540,7 @@ class Study(BaseStudy):
         refuse_in_rounds(self._fold.learner, "a reference")
         if self.options.baseline:
             raise StudyError("every trial of this study is told with a baseline of its own; it takes no reference")
-        path = telling.path_of(self.mdp, plan)
+        path = path_of(self.mdp, plan)
         if not isinstance(play, Mapping):
             play = runner.play_cases(self, path, performer(Call(play, self.mdp.horizon)), n_jobs)
         content = {"path": path.tolist(), "scores": check_reference(self, path, play)}
@@ -631,7 +624,7 @@ class Study(BaseStudy):
             attempt(self._fold.copy())  # what the learner refuses never enters the log
             if kind == "tighten":  # nor what would make it refuse results that wait for their turn
                 for row in self._fold.ahead:
-                    telling.check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
+                    check_countable(log, self.mdp, row, self._rules._replace(epsilon=content))
             number = self._fold.actions + 1
             log.add_action(ActionRow(number, self._fold.prefix, kind, content, log.now))
             return number
@@ -737,4 +730,4 @@ class Study(BaseStudy):
 
 def _key(request: str | None) -> str:
     """Return the name of a request: its caller's, or a unique one."""
-    return uuid.uuid4().hex if request is None else telling.name_text("request", request)
+    return uuid.uuid4().hex if request is None else name_text("request", request)

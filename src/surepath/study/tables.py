@@ -1,26 +1,15 @@
-"""The tables of a study database, the statements of a log, and opening SQLite and PostgreSQL.
-
-SQLite runs in WAL mode, so that readers never wait, and write transactions begin with BEGIN IMMEDIATE, so that two
-writers queue up instead of failing in the middle. synchronous=FULL: what was committed survives a power failure too.
-WAL mode keeps an index beside the file, which a folder that cannot be written does not take: there a file is opened as
-one that does not change, anew for every transaction, so that it can be read.
-"""
+"""The tables of a study database, the statements of a log, addresses of databases, and their faults."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from surepath._checks import shortened
 from surepath._optional import need
 from surepath._text import hidden, is_open
 from surepath.errors import SettingError, StorageError
@@ -184,27 +173,6 @@ SNAPSHOT = (
 SNAPSHOT_PREFIX = sa.select(sa.func.max(snapshots.c.prefix)).where(snapshots.c.study == _STUDY)
 DROP_SNAPSHOTS = sa.delete(snapshots).where(snapshots.c.study == _STUDY)
 
-LATEST = 1e11  # seconds since 1970; what is later was not written by a clock
-
-
-def check_values(what: str, table: sa.Table, names: tuple[str, ...], values: Iterable[Any]) -> None:
-    """Refuse a row with a value that its column cannot hold: SQLite takes any, and so does whoever edits a file."""
-    for (name, kinds, is_time), value in zip(_kinds(table, names), values):
-        if type(value) not in kinds or (is_time and value is not None and not abs(value) <= LATEST):
-            raise StorageError(f"{what} is damaged: its {name} is {shortened(value)}; restore a backup of the study")
-
-
-@lru_cache
-def _kinds(table: sa.Table, names: tuple[str, ...]) -> list[tuple[str, tuple[type, ...], bool]]:
-    """Return the types that columns hold, and whether these are times."""
-    found = []
-    for name in names:
-        kind = table.c[name].type.python_type
-        kinds = (float, int) if kind is float else (kind,)
-        is_time = kind is float and name != "cost"
-        found.append((name, (*kinds, type(None)) if table.c[name].nullable else kinds, is_time))
-    return found
-
 
 def check_schema(connection: sa.Connection) -> bool:
     """Return whether a database has the tables; refuse those of another version."""
@@ -225,13 +193,7 @@ def build_tables(connection: sa.Connection) -> None:
     connection.execute(sa.insert(version).values(version_num=SCHEMA))
 
 
-BUSY_MS = 10_000  # how long SQLite itself waits for a lock
-LOCK_MS = 10_000  # how long PostgreSQL does
-IDLE_MS = 120_000  # after which PostgreSQL ends the transaction of a worker that hangs, so that others can go on
-POOL = {"pool_size": 5, "max_overflow": 20}  # connections that are kept, and further ones; the URL may say otherwise
-POOL_SECONDS = 10  # to wait for one of them
 READ_ONLY = "the file or its folder is read-only"
-PENDING_WRITE = "surepath_write"  # execution option of a connection about to write
 MEMORY = ("memory", "memory://")
 # No file name, and perhaps with a password in it.
 _ALMOST_URL = re.compile(
@@ -268,97 +230,6 @@ def read_url(text: str) -> URL:
     if url.database in (None, "", ":memory:"):
         raise StorageError('a SQLite study needs a file, "sqlite:///study.db"; or storage="memory"')
     return url
-
-
-def open_engine(url: URL) -> sa.Engine:
-    """Create the engine of a database, with the settings that studies rely on."""
-    if url.get_backend_name() != "sqlite":
-        return _open_postgres(url)
-    if url.database is None:
-        engine = sa.create_engine(url, poolclass=sa.StaticPool, connect_args={"check_same_thread": False})
-        _begin_by_hand(engine)
-        return engine
-    file = Path(str(url.database))
-    if not file.parent.is_dir():
-        raise StorageError(f"the folder {file.parent} does not exist; a study's file is created, its folder is not")
-    pool: dict[str, Any] = {"poolclass": sa.NullPool} if _sealed(file) else {}
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_MS / 1000, "check_same_thread": False}, **pool)
-
-    @sa.event.listens_for(engine, "do_connect")
-    def _open(_dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
-        if pool and _sealed(file):
-            arguments[0], options["uri"] = f"file:{quote(str(file.absolute()))}?immutable=1", True
-
-    _begin_by_hand(engine)
-    return engine
-
-
-def _open_postgres(url: URL) -> sa.Engine:
-    """Create the engine of a PostgreSQL database, which pgbouncer may stand before: nothing is kept in a session.
-
-    A pool may hold connections of a server that has been restarted since: the first use finds out, empties the pool and
-    is repeated (`retrying`), which costs nothing while the server is there.
-    """
-    query = dict(url.query)
-    try:
-        sizes = {name: int(str(query.pop(name, size))) for name, size in POOL.items()}
-        if min(sizes.values()) < 0 or sizes["pool_size"] < 1:
-            raise ValueError
-        engine = sa.create_engine(
-            url.set(query=query),
-            **sizes,
-            pool_timeout=POOL_SECONDS,
-            isolation_level="AUTOCOMMIT",  # transactions are begun below, not by the driver
-            connect_args={"connect_timeout": 10, "tcp_user_timeout": 10_000, "prepare_threshold": None},
-        )
-    except (ArgumentError, ValueError):
-        raise StorageError(f"{shown(url)} is not an address of a database: its parameters cannot be read") from None
-
-    @sa.event.listens_for(engine, "connect", insert=True)  # before SQLAlchemy reads any text
-    def _check(connection: Any, _record: Any) -> None:
-        encoding = connection.info.parameter_status("server_encoding")
-        if encoding != "UTF8":
-            connection.close()
-            raise StorageError(
-                f"the database {url.database} has the encoding {encoding}, which cannot keep every text; studies "
-                f"need one in UTF8: createdb --encoding=UTF8 --template=template0 NAME"
-            )
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(connection: Any) -> None:
-        write = connection.get_execution_options().get(PENDING_WRITE, False)
-        kind = "ISOLATION LEVEL READ COMMITTED" if write else "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        # One round trip. The settings end with the transaction: the next one of this session may be another client's.
-        connection.exec_driver_sql(
-            f"BEGIN {kind}; SET LOCAL lock_timeout = {LOCK_MS}; "
-            f"SET LOCAL idle_in_transaction_session_timeout = {IDLE_MS}"
-        )
-
-    return engine
-
-
-def _begin_by_hand(engine: sa.Engine) -> None:
-    """Let every transaction of a SQLite engine begin as a reader or a writer."""
-
-    @sa.event.listens_for(engine, "connect")
-    def _connect(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # transactions are begun below, not by the driver
-        cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MS}")
-        cursor.execute("PRAGMA synchronous = FULL")
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.close()
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(connection: Any) -> None:
-        write = connection.get_execution_options().get(PENDING_WRITE, False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-
-def _sealed(file: Path) -> bool:
-    """Return whether a SQLite file can be read, not written, and has no log beside it that must be read too."""
-    closed = file.is_file() and not os.access(file, os.W_OK) and not os.access(file.parent, os.W_OK)
-    return closed and not file.with_name(f"{file.name}-wal").exists()
 
 
 def shown(url: URL) -> str:

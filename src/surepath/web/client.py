@@ -6,6 +6,7 @@ import and a decision carry keys under which the log knows them again.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import random
@@ -32,14 +33,17 @@ from surepath.model.paths import option_arcs
 from surepath.study.creation import Options
 from surepath.study.status import Status
 from surepath.study.study import BaseStudy, Study
-from surepath.study.telling import Result, past_result, path_of, result_of
-from surepath.study.trial import StudyRecord, Trial, trial_number
-from surepath.web.access import KEEP_ALIVE, LARGEST_IMPORT, SLOWEST, is_loopback
+from surepath.study.trial import Result, StudyRecord, Trial, TrialRow, path_of, result_of, trial_number
 
 if TYPE_CHECKING:
     from surepath.study.cases import CaseSummary
     from surepath.study.certificate import Certificate
     from surepath.study.forecast import Forecast
+
+# Limits of a server, which imports them from here: a client needs nothing of it.
+KEEP_ALIVE = 5  # seconds that a connection is kept open for its next request; each is an open file
+LARGEST_IMPORT = 64_000_000  # bytes; past results are taken as a whole, from who may write
+SLOWEST = 100_000  # bytes a second of a body that a server takes in at the least
 
 CHECK_EVERY = 5.0  # seconds between two checks whether more trials are of use
 SERVER_PATIENCE = 600.0  # seconds for which a server, or its database, that does not answer is tried again
@@ -108,7 +112,7 @@ class RemoteStudy(BaseStudy):
         return StudyRecord(**self._call("problem"))
 
     @cached_property
-    def mdp(self) -> MDP:
+    def mdp(self) -> MDP:  # type: ignore[override]
         """Return the problem's graph."""
         return parse_json_problem(self.record.problem).mdp
 
@@ -177,21 +181,9 @@ class RemoteStudy(BaseStudy):
         """Close the connections to the server; whatever is asked later opens one again."""
         self._server.close()
 
-    def ask(
-        self,
-        n: int | None = None,
-        *,
-        worker: str | None = None,
-        request: str | None = None,
-        budget: float | None = None,
-        attended: bool = False,
-    ) -> Any:
-        """Ask for the next trial, or with n a list of trials; see Study.ask."""
-        who = self.worker if worker is None else worker
-        body = {"n": 1 if n is None else n, "worker": who, "request": _key(request), "budget": budget}
-        body["attended"] = attended
-        trials = [Trial.of_wire(found, self.mdp) for found in self._call("ask", body)["trials"]]
-        return trials[0] if n is None else trials
+    def _asked(self, **wanted: Any) -> list[Trial]:
+        found = self._call("ask", wanted | {"request": _key(wanted["request"])})["trials"]
+        return [Trial.of_wire(one, self.mdp) for one in found]
 
     def tell_many(self, results: Iterable[Result]) -> list[str]:
         """Report many trials in one transaction; see Study.tell_many."""
@@ -233,19 +225,9 @@ class RemoteStudy(BaseStudy):
         """Queue a plan of your own to be assigned next; see Study.enqueue."""
         self._call("enqueue", {"plan": path_of(self.mdp, plan).tolist(), "request": _key(request)})
 
-    def import_trials(
-        self,
-        results: Iterable[tuple[Any, Any]],
-        note: str = "imported",
-        *,
-        request: str | None = None,
-        again: bool = False,
-    ) -> int:
-        """Import past results; see Study.import_trials. They go in one request: all of them are taken, or none."""
-        rows = [past_result(self.mdp, plan, rewards, note) for plan, rewards in results]
+    def _import(self, rows: list[TrialRow], note: str, request: str | None, again: bool) -> None:
         listed = [{"plan": row.path, "rewards": row.rewards} for row in rows]
         self._call("import", {"results": listed, "note": note, "request": _key(request), "again": again})
-        return len(rows)
 
     def exclude(self, option: Any, *, request: str | None = None) -> None:
         """Mark options as infeasible; see Study.exclude."""
@@ -370,6 +352,16 @@ def raised(answer: Any) -> Exception:
     if isinstance(found, type) and issubclass(found, SurepathError):
         return found(message)
     return StudyError(message)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address can be reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _key(request: str | None) -> str:

@@ -25,15 +25,14 @@ import numpy as np
 from starlette.concurrency import run_in_threadpool
 
 from surepath._checks import plain
-from surepath.errors import StoppedError
+from surepath.errors import StoppedError, UnknownError
 from surepath.study.fold import Point
 from surepath.study.forecast import Forecast, forecast
 from surepath.study.status import points_of
-from surepath.study.storage import Storage, UnknownError, open_storage, retrying
+from surepath.study.storage import Storage, open_storage, retrying
 from surepath.study.study import Study, Wanted
 from surepath.study.tables import TransientError
-from surepath.study.telling import Result
-from surepath.study.trial import Trial
+from surepath.study.trial import Result, Trial
 from surepath.web.views import arc_values, page_status, rounded
 
 log = logging.getLogger("surepath.web")
@@ -213,7 +212,7 @@ class OpenStudies:
                 self._open[name] = Opened(Study.load(self.storage, name), lambda: self._open.pop(name, None))
                 if len(self._open) > MOST_OPEN:
                     self._open.popitem(last=False)
-                    gc.unfreeze()  # it may be collected; see app.Collections
+                    gc.unfreeze()  # it may be collected; see server.Collections
             self._open.move_to_end(name)
             return self._open[name]
 

@@ -12,9 +12,8 @@ from sqlalchemy import Integer, bindparam, cast, func, select
 
 from surepath._checks import IntArray, plain, rounded_up
 from surepath._text import many
-from surepath.learners.challenger.explain import PATIENCE
 from surepath.model.mdp import MDP
-from surepath.model.paths import plan_in_words, step_names
+from surepath.model.paths import stage_of, step_names
 from surepath.plots.studies import challengers_data, shown_widths, unit_of
 from surepath.study.fold import Fold
 from surepath.study.rounds import round_facts
@@ -22,7 +21,7 @@ from surepath.study.status import Status, notes, status_of
 from surepath.study.storage import Reading
 from surepath.study.study import Study
 from surepath.study.tables import trials
-from surepath.study.trial import TrialRow
+from surepath.study.trial import TrialRow, options_of
 
 MOST_FINDINGS_SHOWN = 3  # that a page shows; all are in the status
 MOST_ARCS_SENT = 2_000  # drawn at once; beyond it, the plan, its challengers and what was visited most
@@ -118,12 +117,10 @@ def warnings(mdp: MDP, fold: Fold, findings: Sequence[str]) -> list[str]:
     found = list(findings[:MOST_FINDINGS_SHOWN])
     if len(findings) > MOST_FINDINGS_SHOWN:
         found.append(f"and {many(len(findings) - MOST_FINDINGS_SHOWN, 'more finding')}")
-    failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
-    for arc in failing[:5].tolist():
-        stage = int(np.searchsorted(mdp.stage_arc, arc, side="right")) - 1
+    for arc, count in learner.failing()[:5] if mdp.scored is None else ():
         found.append(
-            f"{mdp.action_label(arc)} at {step_names(mdp)[stage]} failed "
-            f"{int(learner._failures.in_a_row[arc])} times in a row; exclude it if it cannot be run"
+            f"{mdp.action_label(arc)} at {step_names(mdp)[stage_of(mdp, arc)]} failed {count} times in a row; "
+            f"exclude it if it cannot be run"
         )
     if fold.enough() and mdp.scored is None:
         found.append(
@@ -187,13 +184,6 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
         "target": mdp.target[arcs].tolist(),
         "label": [mdp.action_label(int(arc))[:LONGEST_DRAWN_LABEL] for arc in arcs],
     }
-
-
-def options_of(mdp: MDP, path: Any) -> list[str]:
-    """Name the option that a plan takes at each step, in their order."""
-    if mdp.plans is not None:
-        return [plan_in_words(mdp.plan(path))]
-    return [mdp.action_label(int(arc)) for arc in path]
 
 
 def trial(mdp: MDP, row: TrialRow) -> dict[str, Any]:

@@ -21,12 +21,14 @@ from surepath.experiments.figures.common import (
     Claim,
     Found,
     Options,
+    Section,
     cheaper_everywhere,
     compared,
     error_claims,
+    file_of,
+    report,
     summary,
 )
-from surepath.experiments.figures.reproduce import FIGURES, Section, report
 from tests.experiments.figures.frames import rows
 
 # Every figure is one file with its data, its drawing and its claims; all share learners and presets -------------------
@@ -36,7 +38,8 @@ pytest.importorskip("matplotlib")
 
 
 def test_figures_are_imported_without_matplotlib() -> None:
-    code = "import sys, surepath.experiments.figures.reproduce; print('matplotlib' in sys.modules)"
+    code = "from surepath.experiments.figures.common import FIGURES, file_of; list(map(file_of, FIGURES))"
+    code += "; import sys; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
@@ -194,7 +197,7 @@ def test_a_budget_claim_needs_every_problem_to_be_sure() -> None:
 @pytest.mark.parametrize("name", ["figure-1", "figure-4", "figure-peers", "figure-budget"])
 @pytest.mark.slow
 def test_a_small_figure_from_the_command_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = FIGURES[name]
+    module = file_of(name)
     for attribute, value in {
         "EPSILON_GRID": (3.0, 10.0),
         "SEEDS": (25, 3),

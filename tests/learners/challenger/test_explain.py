@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from surepath import MDP, Challenger, Gaussian, Instance
 from surepath.learners import runs as tasks
+from surepath.learners.base import proven_gap
 from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.state import KEPT
-from surepath.learners.runs import proven_gap
 from tests.learners.challenger.plays import chain, play
 from tests.learners.worlds import with_known
 

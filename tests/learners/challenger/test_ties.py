@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.ties_bound import most_trials
 
 from surepath import MDP, Challenger, Design, Gaussian, Instance, families, simulate
 from surepath.kernels.flow import design_flow
 from surepath.kernels.sweeps import graph_of
 from surepath.learners.challenger import state as at
 from surepath.learners.challenger.run import EVEN, FLOW, FREE
-from surepath.learners.challenger.state import MOST_LOGS, most_trials, pair_need, planned_shares
+from surepath.learners.challenger.state import MOST_LOGS, pair_need, planned_shares
 from tests.naive.paths import all_paths
 
 

@@ -1,65 +1,23 @@
-"""Explain where a Challenger run stands: its strongest challengers, and options that keep failing."""
+"""Explain why Challenger has not stopped yet, or why it may: its incumbent, its challengers, what is ruled out."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from surepath._checks import FloatArray, IntArray, rounded_up, whole
 from surepath._text import many
+from surepath.learners.base import proven_gap
 from surepath.learners.challenger.check import make_row
 from surepath.learners.challenger.state import KEPT, TOTAL
-from surepath.learners.runs import CHECK, INCUMBENT, proven_gap
+from surepath.learners.runs import CHECK, INCUMBENT
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path_through, stage_of, step_in_words, values_through
 
 if TYPE_CHECKING:
     from surepath.learners.challenger.learner import Challenger
-
-
-# Failures -------------------------------------------------------------------------------------------------------------
-# After `PATIENCE` failures in a row an arc rests: paths around it are played where there are any. Each further failure
-# makes the rest longer, one success ends it. Nothing is proven while an arc was never seen.
-
-PATIENCE = 3  # failures in a row before an arc rests
-GROWTH = 1.3  # ratio of a rest to the one before: an arc that fails now and then must not starve
-MOST_IN_A_ROW = 30  # failures in a row beyond which rests grow no more
-
-
-class Failures:
-    """Failures in a row of each arc, and until which episode it rests.
-
-    Attributes:
-        in_a_row: int [N].
-        until: Number of told episodes at which an arc is tried again, int [N].
-        total: Failures of each arc so far, int [N].
-    """
-
-    def __init__(self, n_arcs: int) -> None:
-        self.in_a_row: IntArray = np.zeros(n_arcs, dtype=np.int64)
-        self.until: IntArray = np.zeros(n_arcs, dtype=np.int64)
-        self.total: IntArray = np.zeros(n_arcs, dtype=np.int64)
-
-    def note(self, path: IntArray, played: int, told: int) -> None:
-        """Take in an episode of which `played` rewards were seen; `told` counts the episodes told so far."""
-        self.in_a_row[path[:played]] = 0
-        self.until[path[:played]] = 0
-        if played < len(path):
-            self.blame(int(path[played]), told)
-
-    def blame(self, arc: int, told: int) -> None:
-        """Count a failure of one arc; `told` counts the episodes told so far."""
-        self.total[arc] += 1
-        self.in_a_row[arc] += 1
-        if self.in_a_row[arc] >= PATIENCE:
-            self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), MOST_IN_A_ROW))
-
-
-# Explain --------------------------------------------------------------------------------------------------------------
-# Why Challenger has not stopped yet, or why it may: the incumbent, its strongest challengers, what is ruled out.
 
 
 @dataclass(frozen=True)
@@ -215,11 +173,9 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
             "epsilon is 0: this stops only if the best plan is unique. If the first challenger ties "
             "with the current plan it never will; an epsilon above 0 lets it stop"
         )
-    failing = np.flatnonzero((learner._failures.in_a_row >= PATIENCE) & learner.active)
     remarks += [
-        f"{_in_words(mdp, int(arc))} failed {int(learner._failures.in_a_row[arc])} times in a row; "
-        f"exclude it if it cannot be run"
-        for arc in failing[:3]
+        f"{_in_words(mdp, arc)} failed {count} times in a row; exclude it if it cannot be run"
+        for arc, count in learner.failing()[:3]
     ]
     out = int(learner.excluded.sum())
     if out:

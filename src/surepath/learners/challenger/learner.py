@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import Any, cast
 
 import numpy as np
@@ -14,13 +15,13 @@ from surepath.kernels.sweeps import Reality
 from surepath.learners import runs as tasks
 from surepath.learners.base import MOST_ASKED, Learner, Rewards, check_decidable, less_baseline, locked
 from surepath.learners.challenger import state as at
-from surepath.learners.challenger.explain import Explanation, Failures, explain
+from surepath.learners.challenger.explain import Explanation, explain
+from surepath.learners.challenger.noise import choose_noise
 from surepath.learners.challenger.run import DONE, PAUSED, act, least_gap, play, share_out
 from surepath.learners.challenger.state import Evidence, Scratch
-from surepath.learners.own_rules import checked_sampling
+from surepath.learners.own_rules import own_rule
 from surepath.learners.runs import BUDGET, CLEARED, STOP_REASONS, RunRecord, raise_if_cancelled
 from surepath.learners.watch import Finding, Watch
-from surepath.learners.widths import choose_noise
 from surepath.model.mdp import MDP
 from surepath.model.paths import best_path, on_open_paths, option_arcs
 
@@ -31,6 +32,42 @@ Snapshot = dict[str, Any]
 SNAPSHOT_FORMAT = 2
 _KEPT = 64  # paths whose proven gaps are remembered
 _STRETCH = 200_000  # arcs times episodes between two checks whether a run was cancelled
+
+# After `PATIENCE` failures in a row an arc rests: paths around it are played where there are any. Each further failure
+# makes the rest longer, one success ends it. Nothing is proven while an arc was never seen.
+
+PATIENCE = 3  # failures in a row before an arc rests
+GROWTH = 1.3  # ratio of a rest to the one before: an arc that fails now and then must not starve
+MOST_IN_A_ROW = 30  # failures in a row beyond which rests grow no more
+
+
+class Failures:
+    """Failures in a row of each arc, and until which episode it rests.
+
+    Attributes:
+        in_a_row: int [N].
+        until: Number of told episodes at which an arc is tried again, int [N].
+        total: Failures of each arc so far, int [N].
+    """
+
+    def __init__(self, n_arcs: int) -> None:
+        self.in_a_row: IntArray = np.zeros(n_arcs, dtype=np.int64)
+        self.until: IntArray = np.zeros(n_arcs, dtype=np.int64)
+        self.total: IntArray = np.zeros(n_arcs, dtype=np.int64)
+
+    def note(self, path: IntArray, played: int, told: int) -> None:
+        """Take in an episode of which `played` rewards were seen; `told` counts the episodes told so far."""
+        self.in_a_row[path[:played]] = 0
+        self.until[path[:played]] = 0
+        if played < len(path):
+            self.blame(int(path[played]), told)
+
+    def blame(self, arc: int, told: int) -> None:
+        """Count a failure of one arc; `told` counts the episodes told so far."""
+        self.total[arc] += 1
+        self.in_a_row[arc] += 1
+        if self.in_a_row[arc] >= PATIENCE:
+            self.until[arc] = told + ceil(2 * GROWTH ** min(int(self.in_a_row[arc]), MOST_IN_A_ROW))
 
 
 class Challenger(Learner):
@@ -114,8 +151,8 @@ class Challenger(Learner):
             )
         if sampling is None:
             sampling = "thrifty" if at.prices_differ(mdp) else "guarded"
-        self.sampling = checked_sampling(sampling, at.SAMPLING)
-        self.sampling_rule = None if isinstance(self.sampling, str) else self.sampling
+        self.sampling_rule = None if isinstance(sampling, str) else own_rule("sampling", sampling)
+        self.sampling = self.sampling_rule or one_of("sampling", sampling, at.SAMPLING)
         self.compiled = self.sampling_rule is None
         self.seed = None if seed is None else whole("seed", seed, low=0)
         self.rule_seed = self.seed or 0
@@ -189,16 +226,6 @@ class Challenger(Learner):
         seen = self.pairs.learned.learns & (self._visits > 0)
         return np.asarray(np.where(seen, np.sqrt(self._work.variance), self.sigma))
 
-    def fresh(self, epsilon: float) -> Learner:
-        """Return a learner like this one that has seen nothing, with another epsilon and what suits it by default.
-
-        A bound that was given, and is not the default one, stays as it is: it holds for every epsilon.
-        """
-        settings = self._settings_of_twin(epsilon)
-        if self._is_default and epsilon != self._first_epsilon:
-            del settings["bound"]
-        return type(self)(self.mdp, **settings)
-
     @property
     @locked
     def excluded(self) -> BoolArray:
@@ -210,6 +237,13 @@ class Challenger(Learner):
     def failures(self) -> IntArray:
         """Return how many episodes broke off at each arc, int [N]."""
         return self._failures.total.copy()
+
+    @locked
+    def failing(self) -> list[tuple[int, int]]:
+        """List the arcs that failed several times in a row and are not ruled out, and how often."""
+        in_a_row = self._failures.in_a_row
+        arcs = np.flatnonzero((in_a_row >= PATIENCE) & self._active())
+        return list(zip(arcs.tolist(), in_a_row[arcs].tolist()))
 
     @locked
     def findings(self) -> list[Finding]:

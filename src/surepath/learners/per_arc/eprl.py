@@ -317,10 +317,9 @@ class EPRL(RuleLearner):
         seed: int | None = None,
     ) -> None:
         self.preset = one_of("preset", preset, PRESETS)
-        self.sampling_rule, self.elimination_rule, self.stopping_rule = (
-            own_rule(what, rule)
-            for what, rule in (("sampling", sampling), ("elimination", elimination), ("stopping", stopping))
-        )
+        self.sampling_rule = own_rule("sampling", sampling)
+        self.elimination_rule = own_rule("elimination", elimination)
+        self.stopping_rule = own_rule("stopping", stopping)
         valid = ("max-coverage", "static-max-coverage", "max-diameter", "coverage")
         self.sampling: Any = self.sampling_rule or one_of("sampling", sampling, valid)
         known = elimination or ("both" if self.authors else "return")
@@ -367,15 +366,6 @@ class BPIUCRL(RuleLearner):
         mdp, epsilon, delta, sigma: As in `Learner`.
         elimination: "none" or "value" (value-based eliminations; upper values are then over active policies).
         preset: As in `EPRL`: "theory" (the appendix with proven widths) or "experiment".
-
-    Example:
-        >>> from surepath import MDP
-        >>> learner = BPIUCRL(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
-        >>> while not learner.stopped:
-        ...     path = learner.ask()
-        ...     learner.tell(path, [float(path[0])])
-        >>> learner.recommend().tolist()
-        [1]
     """
 
     name: ClassVar[str] = "BPIUCRL"
@@ -424,15 +414,6 @@ class Uniform(BPIUCRL):
     Args:
         mdp, epsilon, delta, sigma: As in `Learner`; with epsilon 0 it never stops.
         seed: Of the choices; a simulated run draws its own.
-
-    Example:
-        >>> from surepath import MDP
-        >>> learner = Uniform(MDP.from_arrays([[[0, 0]]]), epsilon=0.5, delta=0.1, sigma=0.1)
-        >>> while not learner.stopped:
-        ...     path = learner.ask()
-        ...     learner.tell(path, [float(path[0])])
-        >>> learner.recommend().tolist()
-        [1]
     """
 
     name: ClassVar[str] = "Uniform"

@@ -205,14 +205,6 @@ class Rounds(Learner):
             return None
         return float(self._size[0]) if len(self._size) == 1 else self._size.tolist()
 
-    def fresh(self, epsilon: float) -> Learner:
-        """Return a learner like this one that has seen nothing, with another epsilon."""
-        settings = {**self.settings(), "epsilon": epsilon}
-        del settings["name"]
-        if self._is_default and epsilon != self._first_epsilon:
-            del settings["bound"]
-        return type(self)(self.mdp, **settings)
-
     # The round -------------------------------------------------------------------------------------------------
 
     @property
