@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from surepath import Study
+from surepath import MDP, Study
 from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study import runner
 from surepath.study.performing import Outcome, Performed
@@ -208,6 +209,39 @@ def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials(
     assert study.best_plan == BEST
     assert not study.status().ahead
     assert not study.status().enough
+
+
+@pytest.mark.parametrize("before", [0, 30])
+def test_a_trial_that_is_never_told_does_not_blind_those_after_it(before: int) -> None:
+    needed = {}
+    for forgets in (False, True):
+        rng, study = np.random.default_rng(1), pipeline()
+        while len(study) < before:
+            tell_noisy(study, rng)
+        forgotten = study.ask() if forgets else None
+        while not (study.done or study.status().enough) and len(study) < 2_000:
+            tell_noisy(study, rng)
+        needed[forgets] = len(study)
+        again = Study.load(study.storage, study.name)
+        again.sync()
+        if not study.done:
+            assert again._fold.choose(3).tolist() == study._fold.choose(3).tolist()
+        if forgotten is not None:
+            study.cancel(forgotten)
+            assert study.done
+    assert needed[True] <= 1.5 * needed[False] + 20, needed
+
+
+def pipeline() -> Study:
+    """Create a study of three steps with four options each."""
+    steps = {name: ["a", "b", "c", "d"] for name in ("first", "second", "third")}
+    return Study.create(MDP.from_steps(steps), "memory", epsilon=0.3, delta=0.1, sigma=0.2)
+
+
+def tell_noisy(study: Study, rng: np.random.Generator) -> None:
+    """Play a trial; options are the better the later they come."""
+    trial = study.ask()
+    study.tell(trial, ["abcd".index(str(option)) / 5 + 0.2 * rng.normal() for option in trial.plan.values()])
 
 
 def test_the_run_goes_on_once_the_trial_that_it_waits_for_is_settled(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -187,7 +187,7 @@ class Fold:
         self.stamp: int | None = None  # of that change
         self._unread = False  # whether reading was interrupted, so that the window may lack trials
         self._view: tuple[tuple[int, int], Any] | None = None
-        self._tried: tuple[tuple[int, int], int, bool] = ((-1, -1), 0, False)  # what `enough` found, and at how many
+        self._told: tuple[tuple[int, int], Any, set[int]] = ((-1, -1), None, set())  # see `_told_all`
         self.window: dict[int, TrialRow] = {}  # trials after the prefix, by number
         self._coming: list[ActionRow] = []
         self.tally = Tally(self.mdp.cost)
@@ -360,37 +360,53 @@ class Fold:
         """List the settled trials that count only once an earlier one is settled too, by number."""
         return [self.window[number] for number in sorted(self.window) if self.window[number].settled]
 
+    def _told_all(self) -> Any:
+        """Return a copy of the learner that was told what waits too; None unless far more waits than runs.
+
+        Evidence counts in the order of trials, but what is played next may depend on all that came in: one slow or dead
+        trial must not make all after it blind. The copy is told in the order of the log's changes.
+        """
+        waiting = [row for row in self.window.values() if row.settled]
+        if self.learner.stopped or self._coming or len(waiting) < 2 * (len(self.window) - len(waiting)) + FEW_AHEAD:
+            return None
+        key = (self.prefix, self.actions)
+        if self._told[0] != key:
+            self._told = key, self.copy(), set()
+        _, learner, told = self._told
+        for row in sorted((row for row in waiting if row.number not in told), key=lambda row: (row.change, row.number)):
+            self._feed(learner, row)
+            told.add(row.number)
+        return learner
+
     def enough(self) -> bool:
         """Return whether what waits would end the study if the trials that still run were left out.
 
-        It is tried on a copy of the learner, where far more wait than run (else their turn comes soon), and again
-        when a quarter more do. Further trials would then be wasted, most likely.
+        Further trials would then be wasted, most likely.
         """
         if isinstance(self.learner, StudyRounds):  # all plans of the round are assigned
             return not self.learner.stopped and not len(self.learner.left(self.pending()))
-        key, waiting = (self.prefix, self.actions), sum(row.settled for row in self.window.values())
-        if self.learner.stopped or self._coming or waiting < 2 * (len(self.window) - waiting) + FEW_AHEAD:
-            return False
-        of, tried, found = self._tried
-        if of != key or (not found and waiting >= 1.25 * tried):
-            learner = self.copy()
-            for row in self.ahead:
-                self._feed(learner, row)
-            self._tried = key, waiting, bool(learner.stopped)
-        return self._tried[2]
+        learner = self._told_all()
+        return learner is not None and bool(learner.stopped)
 
     # Choosing ----------------------------------------------------------------------------------------------------
 
-    def pending(self) -> list[tuple[int, ...]]:
-        """List the paths of trials that run or are awaited, or whose results wait for their turn, by number."""
-        most = len(self.window) if isinstance(self.learner, StudyRounds) else MOST_PENDING
-        rows = [self.window[number] for number in sorted(self.window)[-most:]]
-        return [row.path for row in rows if not row.settled or (row.state in SCORED and row.source != "late")]
+    def pending(self, *, running: bool = False) -> list[tuple[int, ...]]:
+        """List the paths of trials that run or are awaited and, unless `running`, of results that wait, by number."""
+        rows = [self.window[number] for number in sorted(self.window)]
+        paths = [
+            row.path
+            for row in rows
+            if not row.settled or (not running and row.state in SCORED and row.source != "late")
+        ]
+        return paths if isinstance(self.learner, StudyRounds) else paths[-MOST_PENDING:]
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
-        plays = [*self.pending(), *beside]
-        paths: IntArray = self.learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
+        told = None if isinstance(self.learner, StudyRounds) else self._told_all()
+        knows = told is not None and not told.stopped
+        plays = [*self.pending(running=knows), *beside]
+        learner = told if knows else self.learner
+        paths: IntArray = learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
         return paths
 
     def next_plans(self, log: Writing, n: int, budget: float | None, beside: Sequence[TrialRow] = ()) -> list[QueueRow]:
