@@ -319,7 +319,13 @@ FAULTS = """() => {
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (768, "dark"), (390, "light")])
 def test_nothing_overlaps_or_is_cut(site: Site, windows: Callable[..., Window], width: int, scheme: str) -> None:
     window = windows(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    for name, steps in (("support tickets", 8), ("2000 arcs", 20), ("fifty steps", 50), ("rounds", 5)):
+    for name, steps in (
+        ("support tickets", 8),
+        ("2000 arcs", 20),
+        ("fifty steps", 50),
+        ("rounds", 5),
+        ("long names", 6),
+    ):
         page = window.open(site, name)
         page.wait_for_selector(".trials tbody tr")
         assert page.evaluate(FAULTS) == [], name

@@ -399,7 +399,12 @@ def _label(choices: Iterable[tuple[str, str]]) -> str:
 
 
 def state_names(mdp: MDP) -> list[str]:
-    """Name all states as drawings do: by its option alone one that is called after it and its step, "step=option"."""
+    """Name all states as drawings do: by its option alone one that is called after it and its step, "step=option".
+
+    Example:
+        >>> state_names(MDP.from_steps({"top, k": ["1", "2, 3"], "model": ["small"]}, sigma=0.1))
+        ['start', '1', '2, 3']
+    """
     names = [mdp.state_label(node) for node in range(mdp.n_nodes)]
     for step, first, end in zip(step_names(mdp), mdp.stage_arc[:-2].tolist(), mdp.stage_arc[1:-1].tolist()):
         nodes, arcs = np.unique(mdp.target[first:end], return_index=True)

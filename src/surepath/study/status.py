@@ -77,21 +77,16 @@ class Progress:
             self._write("\n")
             self._used = False
 
-    def _forecast(self) -> float:
-        """Return how many trials are left, as a thread of its own last guessed; infinite in the first seconds."""
-        if time.monotonic() >= self._guessed + FORECAST_EVERY and not self._guessing.is_alive():
-            self._guessing = threading.Thread(target=self._guess, daemon=True, name="surepath-forecast")
-            self._guessing.start()
-        return self._left
-
     def _guess(self) -> None:
         with suppress(Exception):  # a guess more or less
             self._left = self._study.forecast(draws=8).trials_left()
         self._guessed = time.monotonic()
 
     def _write(self, end: str) -> None:
-        text = status_line(self._study.status(), self._budget, self._forecast())
-        most = shutil.get_terminal_size().columns - 1
+        if not self._guessing.is_alive() and time.monotonic() >= self._guessed + FORECAST_EVERY:
+            self._guessing = threading.Thread(target=self._guess, daemon=True, name="surepath-forecast")
+            self._guessing.start()
+        text, most = status_line(self._study.status(), self._budget, self._left), shutil.get_terminal_size().columns - 1
         if len(text) > most:  # a longer one would go on in lines that cannot be written over
             text = text[: max(most - 1, 0)] + "…"
         sys.stderr.write(f"\r{text}\x1b[K{end}")

@@ -9,6 +9,7 @@ import asyncio
 import gc
 import logging
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -60,6 +61,7 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
     async def life(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         collections = Collections()
         gc.callbacks.append(collections)
+        threading.Thread(target=app.state.studies.open_the_only, daemon=True, name="surepath-open").start()
         yield {"watchers": app.state.watchers, "metrics": app.state.metrics}  # for connections, too
         gc.callbacks.remove(collections)
         app.state.watchers.close()

@@ -209,7 +209,7 @@ export class Graph {
 // middle. An option of the current plan becomes bold, and a tenth wider.
 function fit(box, most) {
   const texts = [...box.querySelectorAll("text")], step = (one) => one.classList.contains("step");
-  const widths = texts.map((one) => (step(one) ? 1 : 1.1) * one.getComputedTextLength());
+  const widths = texts.map((one) => (step(one) ? one.getComputedTextLength() - 5 : 1.1 * one.getComputedTextLength()));
   texts.forEach((one, i) => {
     const letters = [...one.textContent], kept = Math.max(3, Math.floor((0.97 * letters.length * most) / widths[i]) - 1);
     const tail = step(one) ? Math.floor(kept / 3) : 0, from = letters.length - tail;
