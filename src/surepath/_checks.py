@@ -129,13 +129,13 @@ def rounded_up(value: float, digits: int = 3) -> str:
     """Write a bound with so many significant digits, never smaller than it is.
 
     Example:
-        >>> rounded_up(0.11928663261478059), rounded_up(0.3), rounded_up(1234.5), rounded_up(0.0)
-        ('0.12', '0.3', '1240', '0')
+        >>> rounded_up(0.11928663261478059), rounded_up(0.3), rounded_up(1234.5), rounded_up(1.375e11), rounded_up(0.0)
+        ('0.12', '0.3', '1240', '1.38e+11', '0')
     """
     if not np.isfinite(value):
         return f"{value:g}"
     up = Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
-    return f"{float(up):.{max(digits, 15)}g}"
+    return f"{float(up):.{max(digits, 6)}g}"
 
 
 def plain(value: Any) -> Any:

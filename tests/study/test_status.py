@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import UTC, datetime
 
@@ -31,6 +32,23 @@ def test_a_status_is_printed_in_words_and_progress_on_one_line(capsys: pytest.Ca
     done = f"{len(study)} trials, 0 running: proven gap {rounded_up(study.certified_gap)}, wanted 0.3, done (model="
     assert done in said
     assert "more trials" not in said
+
+
+def test_progress_says_how_many_trials_are_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("surepath.study.status.REDRAWN_EVERY", 0.0)
+    monkeypatch.setattr("surepath.study.status.FORECAST_EVERY", 0.0)
+    said = ""
+
+    def heard(study: Study, _: object) -> bool:
+        nonlocal said
+        said += capsys.readouterr().err
+        return " more trials" in said
+
+    study = new_study(epsilon=0.02)
+    study.optimize(lambda plan: [0.5, 0.25], progress=True, callbacks=[heard])
+    assert re.search(r"wanted 0.02, about [\d,]+ more trials", said)
 
 
 def test_a_spent_budget_says_what_more_would_buy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,6 +98,11 @@ def site(place: str) -> Iterator[Site]:
         demo.tell(trial, instance.means[trial.path] + 0.1 * rng.standard_normal(8))
     fifty_steps(place)
     rounds(place)
+    options = [f"option {i}, whose name goes on and on" for i in range(3)]
+    long = MDP.from_steps({f"a step with a long name, number {i}": options for i in range(6)}, sigma=0.1)
+    named = Study.create(long, place, "long names", epsilon=0.5, delta=0.1)
+    for trial in named.ask(20):
+        named.tell(trial, 0.1 * rng.random(6))
     big = Study.create(large_mdp(20, 10), place, "2000 arcs", epsilon=0.5, delta=0.1, sigma=0.1)
     for trial in big.ask(40):
         big.tell(trial, rng.random(20))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fastapi.testclient import TestClient
 
 from surepath import MDP, Study
 from surepath.errors import UnknownError
@@ -14,7 +16,9 @@ from surepath.study.status import points_of
 from surepath.study.storage import Storage
 from surepath.study.trial import Result
 from surepath.web.live import Opened, OpenStudies, Pulse, Watcher
-from tests.web.site import STEPS, Caller, database, new_study, score
+from surepath.web.routes import Access
+from surepath.web.server import create_app
+from tests.web.site import READ, STEPS, WRITE, Caller, database, new_study, score
 
 
 def test_a_study_deleted_and_created_anew_is_another(storage: Storage, reader: Caller) -> None:
@@ -25,6 +29,15 @@ def test_a_study_deleted_and_created_anew_is_another(storage: Storage, reader: C
     new_study(storage, epsilon=0.5)
     assert reader.get("status", study="rag")["trials"] == 0
     assert reader.get("status")["epsilon"] == 0.5
+
+
+def test_the_only_study_is_open_before_anybody_asks(storage: Storage) -> None:
+    new_study(storage)
+    with TestClient(create_app(storage, Access(READ, WRITE))) as client:
+        end = time.monotonic() + 60
+        while client.app.state.studies.kept("rag") is None:  # type: ignore[attr-defined]
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
 
 def test_what_waits_is_carried_out_together_and_an_error_is_that_of_its_request(storage: Storage) -> None:

@@ -303,7 +303,7 @@ def test_steps_that_are_called_by_numbers_keep_their_order(site: Site, window: W
 # What overlaps, is cut, or makes the page scroll sideways.
 FAULTS = """() => {
   const faults = document.documentElement.scrollWidth > innerWidth ? ['wider than the window'] : [];
-  for (const one of document.querySelectorAll('.cell .value, .cell .name, dd, td, th, .ends span, h1, h2, .sentence'))
+  for (const one of document.querySelectorAll('.cell, .cell .value, .cell .name, dd, td, th, .ends span, h1, h2, .sentence'))
     if (one.clientWidth && one.scrollWidth > one.clientWidth + 1) faults.push(`cut: ${one.outerHTML.slice(0, 99)}`);
   for (const kind of ['.card, .hero', '.heat .cell, .heat h3', '.graph svg text', '.gap svg text', '.pace svg text']) {
     const all = [...document.querySelectorAll(kind)], boxes = all.map((one) => one.getBoundingClientRect());
@@ -319,7 +319,13 @@ FAULTS = """() => {
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (768, "dark"), (390, "light")])
 def test_nothing_overlaps_or_is_cut(site: Site, windows: Callable[..., Window], width: int, scheme: str) -> None:
     window = windows(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    for name, steps in (("support tickets", 8), ("2000 arcs", 20), ("fifty steps", 50), ("rounds", 5)):
+    for name, steps in (
+        ("support tickets", 8),
+        ("2000 arcs", 20),
+        ("fifty steps", 50),
+        ("rounds", 5),
+        ("long names", 6),
+    ):
         page = window.open(site, name)
         page.wait_for_selector(".trials tbody tr")
         assert page.evaluate(FAULTS) == [], name

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import typer
 
-from surepath._text import shown
+from surepath._text import many, shown
 from surepath.cli.main import AsJson, app, print_json, say, this_program
 
 if TYPE_CHECKING:
@@ -207,7 +207,9 @@ def _picture(learner: Challenger, gaps: list[float]) -> Group:
 
     mdp, gap, epsilon = learner.mdp, gaps[-1], learner.epsilon
     title = "the plan chosen" if learner.stopped else "the current plan"
-    table = Table(title=f"{title} after {learner.episodes} trials", title_justify="left", box=None, pad_edge=False)
+    table = Table(
+        title=f"{title} after {many(learner.episodes, 'trial')}", title_justify="left", box=None, pad_edge=False
+    )
     table.add_column("step", style="dim", min_width=20)
     table.add_column("option", style="bold green" if learner.stopped else "bold", min_width=27)
     table.add_column("score", justify="right", min_width=6)

@@ -504,8 +504,9 @@ def delete(
     found = load(storage, name)
     trials = len(found)
     if not yes:
-        asked = f"Its log is lost (surepath study export keeps it). Delete {shown(found.name)} with"
-        typer.echo(f"{asked} {many(trials, 'trial')}? [y/N] ", nl=False, err=True)
+        asked = f"Its log is lost (surepath study export keeps it). Delete {shown(found.name)} with "
+        asked = fitted(f"{asked}{many(trials, 'trial')}? [y/N]", sys.stderr)
+        typer.echo(f"{asked} ", nl=False, err=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             note("nothing was deleted")
             raise typer.Exit(1)

@@ -412,7 +412,7 @@ def own_arrays(value: Any) -> Any:
         items = [own_arrays(item) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, dict):
-        return {key: own_arrays(item) for key, item in value.items()}
+        return {key: item if isinstance(item, (int, float)) else own_arrays(item) for key, item in value.items()}
     if type(value).__module__.startswith("surepath.learners.") and hasattr(value, "__dict__"):
         value.__dict__.update(own_arrays(value.__dict__))
     return value

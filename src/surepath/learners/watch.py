@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -515,7 +516,8 @@ class Watch:
         self._origin = np.zeros(mdp.n_arcs)
         self._mean = np.zeros(mdp.n_arcs)  # of z = (reward - origin) / sigma
         self._spread = np.zeros(mdp.n_arcs)
-        self._cells: dict[int, list[float]] = {}  # (context x N + arc) -> [rewards, sum of z]
+        self._cells: dict[int, float] = {}  # (context x N + arc) -> rewards
+        self._totals: dict[int, float] = {}  # the same -> sum of z
         self._noisy = declared & ~mdp.is_known
         # (path, how many of its rewards were told) -> [episodes, mean and spread of the sum of z over noisy arcs]
         self._plans: dict[tuple[bytes, int], list[float]] = {}
@@ -523,8 +525,11 @@ class Watch:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Watch:
         """Copy what was seen; the cells are many and flat, which the general copy does not know."""
-        copied = Watch(self.mdp, self.sigma, self.independent)
-        copied.load(self.evidence())
+        copied = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, np.ndarray)):
+                setattr(copied, name, value.copy())
+        copied._plans = {key: cell.copy() for key, cell in self._plans.items()}
         return copied
 
     def observe(self, path: IntArray, gains: FloatArray) -> None:
@@ -547,9 +552,8 @@ class Watch:
         keys = np.concatenate([contexts, time]) * self.mdp.n_arcs + np.concatenate([arcs[stages], arcs])
         for key, value in zip(keys.tolist(), np.concatenate([z[stages], z]).tolist()):
             if value == value and (key in self._cells or len(self._cells) < MOST_CELLS):  # else of a known arc
-                cell = self._cells.setdefault(key, [0.0, 0.0])
-                cell[0] += 1.0
-                cell[1] += value
+                self._cells[key] = self._cells.get(key, 0.0) + 1.0
+                self._totals[key] = self._totals.get(key, 0.0) + value
 
     def _add_plan(self, path: IntArray, z: FloatArray) -> None:
         """Add the sum of z over the noisy arcs; whether an episode counts is known before its first reward."""
@@ -598,7 +602,7 @@ class Watch:
             yield from unequal(contexts, noise)
             return
         explained = np.zeros(len(noise.arc))
-        keys, values = np.array(list(self._cells), dtype=np.int64), np.array(list(self._cells.values())).reshape(-1, 2)
+        keys, values = self._cell_columns()
         context, arc = np.divmod(keys, self.mdp.n_arcs)
         for kind, some in ((DEPENDENCE, context >= 0), (DRIFT, context < 0)):
             some &= self.sigma[arc] > 0
@@ -618,6 +622,11 @@ class Watch:
     def _seen(self) -> IntArray:
         """Return the arcs played, without known ones."""
         return np.flatnonzero((self._visits > 0) & ~self.mdp.is_known)
+
+    def _cell_columns(self) -> tuple[IntArray, FloatArray]:
+        """Return the keys of the cells [C], and their rewards and sums of z [C, 2]."""
+        values = [np.fromiter(of.values(), np.float64, len(of)) for of in (self._cells, self._totals)]
+        return np.fromiter(self._cells, np.int64, len(self._cells)), np.stack(values, axis=1)
 
     def _plan_columns(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return the paths [P, H], how many of their rewards were told [P], and the cells [P, 3]."""
@@ -643,13 +652,14 @@ class Watch:
     def evidence(self) -> dict[str, AnyArray]:
         """Return all that has been counted, as plain arrays; `load` on a new Watch continues bit for bit."""
         seen = self._seen()
+        cell, of_cell = self._cell_columns()
         path, told, plans = self._plan_columns()
         return {
             "counted": np.array([getattr(self, name) for name in COUNTED]),
             "arc": seen,
             "of_arc": np.stack([getattr(self, name)[seen] for name in OF_ARCS], axis=1),
-            "cell": np.array(list(self._cells), dtype=np.int64),
-            "of_cell": np.array(list(self._cells.values())).reshape(-1, 2),
+            "cell": cell,
+            "of_cell": of_cell,
             "plan": path,
             "told": told,
             "of_plan": plans,
@@ -663,7 +673,7 @@ class Watch:
         for name, column in zip(OF_ARCS, of_arc.reshape(-1, len(OF_ARCS)).T):
             getattr(self, name)[:] = 0
             getattr(self, name)[arcs.astype(np.int64)] = column
-        self._cells = dict(zip(cell.tolist(), of_cell.tolist()))
+        self._cells, self._totals = (dict(zip(cell.tolist(), one)) for one in of_cell.reshape(-1, 2).T.tolist())
         path = path.astype(np.int64).reshape(-1, self.mdp.horizon)
         keys = zip((one.tobytes() for one in path), told.tolist())
         self._plans = dict(zip(keys, plans.tolist()))

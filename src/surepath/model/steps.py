@@ -29,7 +29,7 @@ from surepath._checks import (
 )
 from surepath.errors import ProblemError, SettingError
 from surepath.model.mdp import MDP
-from surepath.model.paths import number_name, step_costs
+from surepath.model.paths import number_name, step_costs, step_names
 
 
 def from_arrays(
@@ -396,6 +396,22 @@ def _states(rows: list[Step]) -> tuple[tuple[str, ...], dict[tuple[int, ...], in
 def _label(choices: Iterable[tuple[str, str]]) -> str:
     """Name some choices: "chunk=256, model=large"; no two differ and share a name."""
     return ", ".join(f"{_plain(step)}={_plain(option)}" for step, option in choices)
+
+
+def state_names(mdp: MDP) -> list[str]:
+    """Name all states as drawings do: by its option alone one that is called after it and its step, "step=option".
+
+    Example:
+        >>> state_names(MDP.from_steps({"top, k": ["1", "2, 3"], "model": ["small"]}, sigma=0.1))
+        ['start', '1', '2, 3']
+    """
+    names = [mdp.state_label(node) for node in range(mdp.n_nodes)]
+    for step, first, end in zip(step_names(mdp), mdp.stage_arc[:-2].tolist(), mdp.stage_arc[1:-1].tolist()):
+        nodes, arcs = np.unique(mdp.target[first:end], return_index=True)
+        for node, arc in zip(nodes.tolist(), (first + arcs).tolist()):
+            option = mdp.action_label(arc)
+            names[node] = option if names[node] == _label([(step, option)]) else names[node]
+    return names
 
 
 def _plain(name: str) -> str:

@@ -14,6 +14,7 @@ from surepath.errors import ProblemError
 from surepath.experiments.drawing import BACKING, FAINT, INK, OTHER, OUT, PLAN, new_figure, short
 from surepath.model.mdp import MDP
 from surepath.model.paths import step_names
+from surepath.model.steps import state_names
 
 READING = (
     "Steps from left to right; a line is an option, drawn thicker the more often it was tried. The current plan is "
@@ -44,7 +45,7 @@ def graph_layout(mdp: MDP) -> GraphLayout:
         >>> graph_layout(MDP.from_arrays([[[0, 0]]])).bend.tolist()
         [-0.5, 0.5]
     """
-    sizes, steps = np.diff(mdp.stage_node).tolist(), step_names(mdp)
+    sizes = np.diff(mdp.stage_node).tolist()
     begin = int(mdp.stage_arc[-2])
     options = [mdp.action_label(arc) for arc in range(begin, mdp.n_arcs)]
     ends = list(dict.fromkeys(options)) if max(sizes) > 1 else [""]
@@ -54,8 +55,8 @@ def graph_layout(mdp: MDP) -> GraphLayout:
         target[begin:] = mdp.n_nodes + np.array([ends.index(option) for option in options])
     sizes.append(len(ends))
     names = [
-        "" if sizes[stage] == 1 else mdp.state_label(node).removeprefix(f"{steps[stage - 1]}=")
-        for node, stage in enumerate(np.repeat(np.arange(mdp.horizon), sizes[:-1]).tolist())
+        "" if sizes[stage] == 1 else name
+        for name, stage in zip(state_names(mdp), np.repeat(np.arange(mdp.horizon), sizes[:-1]).tolist())
     ]
     y = np.concatenate([(size - 1) / 2 - np.arange(size) for size in sizes])
     bend = np.zeros(mdp.n_arcs)

@@ -402,10 +402,9 @@ class Fold:
 
     def choose(self, n: int, beside: Iterable[tuple[int, ...]] = ()) -> IntArray:
         """Choose the next n paths; the same log gives the same paths."""
-        told = None if isinstance(self.learner, StudyRounds) else self._told_all()
-        knows = told is not None and not told.stopped
-        plays = [*self.pending(running=knows), *beside]
-        learner = told if knows else self.learner
+        told: Any = None if isinstance(self.learner, StudyRounds) else self._told_all()
+        learner = self.learner if told is None or told.stopped else told
+        plays = [*self.pending(running=learner is told), *beside]
         paths: IntArray = learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
         return paths
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from math import isfinite
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("surepath.study")
 
 REDRAWN_EVERY = 0.2  # seconds
+FORECAST_EVERY = 15.0  # seconds
 MOST_PLAN = 48  # characters of the current plan
 
 
@@ -51,6 +53,7 @@ class Progress:
         self.shown = sys.stderr.isatty() if show is None else show
         self._next, self._used = 0.0, False
         self._lock = threading.Lock()
+        self._left, self._guessed, self._guessing = math.inf, time.monotonic(), threading.Thread()
 
     def show(self) -> None:
         """Write the line anew, five times a second at most."""
@@ -74,9 +77,17 @@ class Progress:
             self._write("\n")
             self._used = False
 
+    def _guess(self) -> None:
+        with suppress(Exception):  # a guess more or less
+            self._left = self._study.forecast(draws=8).trials_left()
+        self._guessed = time.monotonic()
+
     def _write(self, end: str) -> None:
-        text, most = status_line(self._study.status(), self._budget), shutil.get_terminal_size().columns - 1
-        if not end and len(text) > most:  # a longer one would go on in lines that cannot be written over
+        if not self._guessing.is_alive() and time.monotonic() >= self._guessed + FORECAST_EVERY:
+            self._guessing = threading.Thread(target=self._guess, daemon=True, name="surepath-forecast")
+            self._guessing.start()
+        text, most = status_line(self._study.status(), self._budget, self._left), shutil.get_terminal_size().columns - 1
+        if len(text) > most:  # a longer one would go on in lines that cannot be written over
             text = text[: max(most - 1, 0)] + "…"
         sys.stderr.write(f"\r{text}\x1b[K{end}")
         sys.stderr.flush()
@@ -88,12 +99,13 @@ MOST_SHOWN = 6  # running trials, each on a line of its own
 MOST_WORKERS_LISTED = 10
 
 
-def status_line(now: Status, budget: float | None = None) -> str:
-    """Describe a status on one line."""
+def status_line(now: Status, budget: float | None = None, left: float = math.inf) -> str:
+    """Describe a status on one line, with how many trials are left as far as known."""
     failed = f", {now.states['failed']:,} failed" if now.states["failed"] else ""
     paid = "" if now.spent is None else f", {money(now.spent)} spent"
     paid += f" of {money(budget)}" if paid and budget is not None else ""
-    more = (", done" if now.done else "") + (", in doubt" if now.findings else "")
+    more = ", done" if now.done else "" if math.isinf(left) else f", about {left:,.0f} more trials"
+    more += ", in doubt" if now.findings else ""
     plan = plan_in_words(now.best_plan) if math.isfinite(now.certified_gap) else ""
     plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
     counted = f"{many(now.evidence, 'trial')}{failed}{paid}, {now.states['running']:,} running"
@@ -109,7 +121,7 @@ def status_in_words(now: Status) -> str:
     lines = [
         f"{shown(now.name)} in {shown(now.storage)}",
         f"trials: {counts}{spent}",
-        *([f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}"] if now.settled else []),
+        *([f"best plan{'' if now.done else ' so far'}: {shown(plan_in_words(now.best_plan))}"] if now.evidence else []),
         f"{gap}{', wrong with probability ' + format(now.delta, 'g') + ' at most' if proven else ''}"
         f"{': done' if now.done and not now.findings else ''}",
     ]

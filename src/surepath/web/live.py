@@ -216,6 +216,11 @@ class OpenStudies:
             self._open.move_to_end(name)
             return self._open[name]
 
+    def open_the_only(self) -> None:
+        """Open the study, where there is only one, before anybody asks for it; whoever asks is told what is wrong."""
+        with suppress(Exception):
+            self.get(None).still()
+
     def kept(self, name: str | None) -> Opened | None:
         """Return a study that is open already, without waiting for one that is being opened."""
         with suppress(KeyError):

@@ -166,6 +166,7 @@ def create_app(storage: str | Storage, access: Access) -> FastAPI:
     async def life(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         collections = Collections()
         gc.callbacks.append(collections)
+        threading.Thread(target=app.state.studies.open_the_only, daemon=True, name="surepath-open").start()
         yield {"watchers": app.state.watchers, "metrics": app.state.metrics}  # for connections, too
         gc.callbacks.remove(collections)
         app.state.watchers.close()

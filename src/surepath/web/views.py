@@ -14,6 +14,7 @@ from surepath._checks import IntArray, plain, rounded_up
 from surepath._text import many
 from surepath.model.mdp import MDP
 from surepath.model.paths import stage_of, step_names
+from surepath.model.steps import state_names
 from surepath.plots.studies import challengers_data, shown_widths, unit_of
 from surepath.study.fold import Fold
 from surepath.study.rounds import round_facts
@@ -169,7 +170,7 @@ def chosen_arcs(learner: Any, plans: list[list[int]], first: int, last: int) -> 
 def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
     """Return the nodes and names of the arcs to draw."""
     nodes = np.unique(np.concatenate([mdp.source[arcs], mdp.target[arcs]])).tolist()
-    stage_of = np.searchsorted(mdp.stage_node, nodes, side="right") - 1
+    stage_of, names = np.searchsorted(mdp.stage_node, nodes, side="right") - 1, state_names(mdp)
     return {
         "steps": list(step_names(mdp)),
         "direction": mdp.direction,
@@ -178,7 +179,7 @@ def graph(mdp: MDP, arcs: IntArray) -> dict[str, Any]:
         "nodes": {
             "node": nodes,
             "stage": stage_of.tolist(),
-            "label": ["end" if node == mdp.n_nodes else mdp.state_label(node)[:LONGEST_DRAWN_LABEL] for node in nodes],
+            "label": ["end" if node == mdp.n_nodes else names[node][:LONGEST_DRAWN_LABEL] for node in nodes],
         },
         "source": mdp.source[arcs].tolist(),
         "target": mdp.target[arcs].tolist(),

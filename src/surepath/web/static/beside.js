@@ -24,7 +24,7 @@ export async function openBeside({ names, main, where, live }) {
       if (text !== side.text) {
         side.text = text;
         set(side.head, h("h2", {}, h("a", { href: `#${new URLSearchParams({ study: side.name })}` }, side.name)), badge(status), h("p", { class: "sentence" }, status.sentence), factsOf(status));
-        set(side.plan, status.settled ? planTable(status, (row) => (i ? one : other).get(row.step) !== row.option) : h("p", { class: "muted" }, "No plan yet."));
+        set(side.plan, status.evidence ? planTable(status, (row) => (i ? one : other).get(row.step) !== row.option) : h("p", { class: "muted" }, "No plan yet."));
         side.gap.load(gap.points);
       }
     });

@@ -28,7 +28,7 @@ export class Graph {
   }
 
   load(graph) {
-    this.graph = { ...graph, nodes: { ...graph.nodes, label: graph.nodes.label.map((label, i) => plainly(label, graph.steps[graph.nodes.stage[i] - 1])) } };
+    this.graph = graph;
     this.values = graph.arcs;
     this.plan = new Set(graph.best_path);
     this.draw();
@@ -49,15 +49,14 @@ export class Graph {
       this.byArc.set(one.arc, one);
     }
     const names = graph.steps.slice(graph.first, graph.last + 1).map((step, i) => s("text", {
-      class: "step", x: layout.nodes[0].x + (i + (layout.lone ? 0.5 : 1)) * layout.column, y: 18, "text-anchor": "middle" },
-    short(step, layout.column / 8.2)));
+      class: "step", x: layout.nodes[0].x + (i + (layout.lone ? 0.5 : 1)) * layout.column, y: 18, "text-anchor": "middle" }, step));
     this.nodeMarks = new Map();
     const nodes = s("g", { class: "nodes", "aria-hidden": "true" });
     for (const node of layout.nodes) {
       const end = node.stage === graph.last - graph.first + 1, start = node.stage === 0;
       const mark = s("g", {}, s("circle", { cx: node.x, cy: node.y, r: layout.dense ? 2.2 : 4 }));
       const named = end ? node.label !== "end" : !start;
-      if (named && !layout.lone && layout.arcs.length <= MANY) mark.append(s("text", { x: node.x, y: node.y - 9, "text-anchor": "middle" }, short(node.label, layout.column / 6.2)));
+      if (named && !layout.lone && layout.arcs.length <= MANY) mark.append(s("text", { x: node.x, y: node.y - 9, "text-anchor": "middle" }, node.label));
       this.nodeMarks.set(node.node, mark);
       nodes.append(mark);
     }
@@ -66,6 +65,7 @@ export class Graph {
     set(this.box, this.svg);
     this.stages = Array.from({ length: graph.last - graph.first + 1 }, () => []);
     for (const one of layout.arcs) this.stages[one.stage].push(one);
+    fit(this.svg, Math.min(layout.column - 8, 0.7 * layout.column + 2 * SIDE - 4)); // so the last column, too, is within the picture
     this.style(layout.arcs);
     const first = layout.arcs.find((one) => this.plan.has(one.arc)) ?? layout.arcs[0];
     first.path.setAttribute("tabindex", 0);
@@ -104,7 +104,8 @@ export class Graph {
     for (const [node, mark] of this.nodeMarks) mark.setAttribute("class", on.has(node) ? "on" : "");
     set(this.marks, this.layout.arcs.filter((one) => one.parallel > 1 && one.parallel <= 12 && this.layout.column > 70).map((one) =>
       s("text", { class: `option ${this.plan.has(one.arc) ? "plan" : KINDS[this.values.state[one.index]]}`, "aria-hidden": "true", "text-anchor": "middle",
-        x: (one.from.x + one.to.x) / 2, y: heightAt(one, (one.from.x + one.to.x) / 2) + (one.bend > 0 ? 12 + one.wide / 2 : -6 - one.wide / 2) }, short(one.label, this.layout.column / 7))));
+        x: (one.from.x + one.to.x) / 2, y: heightAt(one, (one.from.x + one.to.x) / 2) + (one.bend > 0 ? 12 + one.wide / 2 : -6 - one.wide / 2) }, one.label)));
+    fit(this.marks, 0.9 * this.layout.column);
   }
 
   update(arcs, bestPath) {
@@ -204,19 +205,21 @@ export class Graph {
   close() { this.resized.disconnect(); }
 }
 
-// A state that is called after the option that leads to it, "step=option": the column names the step already.
-function plainly(label, step) {
-  return step && label.startsWith(`${step}=`) ? label.slice(step.length + 1) : label;
-}
-
-function short(text, width) {
-  const letters = [...text], most = Math.max(4, Math.floor(width));
-  return letters.length <= most ? text : `${letters.slice(0, most - 1).join("")}…`;
+// Shorten the texts of a picture to a width, as they are drawn: steps, which often differ at their end alone, in the
+// middle. An option of the current plan becomes bold, and a tenth wider.
+function fit(box, most) {
+  const texts = [...box.querySelectorAll("text")], step = (one) => one.classList.contains("step");
+  const widths = texts.map((one) => (step(one) ? one.getComputedTextLength() - 5 : 1.1 * one.getComputedTextLength()));
+  texts.forEach((one, i) => {
+    const letters = [...one.textContent], kept = Math.max(3, Math.floor((0.97 * letters.length * most) / widths[i]) - 1);
+    const tail = step(one) ? Math.floor(kept / 3) : 0, from = letters.length - tail;
+    if (widths[i] > most && letters.length > kept) one.textContent = `${letters.slice(0, kept - tail).join("").trimEnd()}…${letters.slice(from).join("")}`;
+  });
 }
 
 export function legend() {
   const sample = (kind, text) => h("li", {}, s("svg", { width: 30, height: 10, "aria-hidden": "true" }, s("path", { class: `arc ${kind}`, d: "M1 5H29", "stroke-width": kind === "plan" ? 4 : 2 })), text);
-  return h("ul", { class: "legend" }, sample("open plan", "current plan"), sample("open", "still possible"), sample("out", "ruled out"), sample("excluded", "excluded"), h("li", { class: "muted" }, "wider: tried more often"));
+  return h("ul", { class: "legend" }, sample("open plan", "current plan"), sample("open", "still possible"), sample("out", "ruled out"), sample("open untried", "never tried"), sample("excluded", "excluded"), h("li", { class: "muted" }, "wider: tried more often"));
 }
 
 export function zoom(graph, load) {

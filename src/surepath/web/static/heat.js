@@ -51,7 +51,9 @@ export class Heat {
       return h("li", {}, h("h3", {}, step), h("div", { class: "cells", role: "group", "aria-label": `Options of ${step}` }, row,
         shown.length < cells.length ? h("span", { class: "muted" }, `and ${count(cells.length - shown.length)} ruled out`) : null));
     }));
-    list.style.setProperty("--most", Math.max(...this.rows.map((row) => row.length)));
+    const most = Math.max(...this.rows.map((row) => row.length));
+    list.style.setProperty("--most", most);
+    list.classList.toggle("long", most > 24);
     set(this.box, list, h("p", { class: "muted" }, "The darker a cell, the better the best plan through that option is estimated; framed: the current plan; dashed: ruled out. 3×: tried three times. Click a cell for its scores."));
     const all = this.rows.flat(), now = all.find((one) => one.dataset.cell === this.at) ?? all.find((one) => one.classList.contains("plan")) ?? all[0];
     now?.setAttribute("tabindex", 0);

@@ -25,7 +25,8 @@ function ends(graph) {
 export function place(whole, width) {
   const graph = { ...whole, ...ends(whole) };
   const stages = graph.last - graph.first + 2;
-  const column = Math.max(graph.arcs.arc.length > 600 ? 54 : 96, (width - 2 * SIDE) / (stages - 1 + 0.35));
+  const least = graph.arcs.arc.length > 600 ? 54 : stages <= 5 ? 60 : 96; // a few steps fit a phone
+  const column = Math.max(least, (width - 2 * SIDE) / (stages - 1 + 0.35));
   const byStage = Array.from({ length: stages }, () => []);
   graph.nodes.node.forEach((node, i) => {
     const stage = Math.min(graph.nodes.stage[i] - graph.first, stages - 1);
@@ -41,7 +42,7 @@ export function place(whole, width) {
   const tallest = Math.max(...byStage.map((nodes) => nodes.length));
   const dense = tallest > 14;
   const row = dense ? Math.max(11, Math.min(ROW, 620 / tallest)) : Math.max(ROW, Math.min(58, 300 / tallest));
-  const inner = Math.max((tallest - 1) * row, (widest - 1) * FAN, 48);
+  const inner = Math.max((tallest - 1) * row, Math.min((widest - 1) * FAN, 620), 48);
   const nodes = new Map();
   byStage.forEach((list, stage) => list.forEach((one, i) => {
     const y = TOP + inner / 2 + (i - (list.length - 1) / 2) * row;

@@ -10,6 +10,7 @@ import { Trials } from "./trials.js";
 import { atMost, count, number, plans, plural, span } from "./words.js";
 
 const MANY_STEPS = 12; // beyond which the options are first shown as a table, and the plan in several columns
+const MANY_OPTIONS = 80; // of a step, on average: the same
 
 export async function openStudy({ name, main, where, live }) {
   const query = { study: name }, ending = new AbortController();
@@ -50,7 +51,7 @@ export async function openStudy({ name, main, where, live }) {
   const heat = new Heat(heatBox, showScores);
   const asGraph = h("div", {}, h("div", { class: "over" }, graphBox, graphTip), graphHint, legend());
   const views = ["Graph", "Table"].map((view) => h("button", { type: "button", onclick: () => choose(view === "Table") }, view));
-  let table = status.best_path.length > MANY_STEPS;
+  let table = status.best_path.length > MANY_STEPS || status.options > MANY_OPTIONS * status.best_path.length;
   function choose(wanted) {
     table = wanted;
     asGraph.hidden = table;
@@ -71,7 +72,7 @@ export async function openStudy({ name, main, where, live }) {
   let stages = {};
   async function loadGraph() {
     const found = await get("graph", { ...query, ...stages });
-    graph.load(status.settled ? found : { ...found, best_path: [] }); // no plan before there is a trial
+    graph.load(status.evidence ? found : { ...found, best_path: [] }); // no plan before there is a score
     if (table) heat.draw(graph);
     set(zoomBox, zoom(found, (first, last) => { stages = { first, last }; loadGraph(); }));
   }
@@ -122,8 +123,8 @@ export async function openStudy({ name, main, where, live }) {
     setText(sentence, status.sentence);
     set(facts, factsOf(status));
     download.hidden = status.certified_gap === null;
-    set(plan, !status.settled ? [] : planTable(status));
-    setText(total, !status.settled ? "There is none yet: it begins with the first score." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
+    set(plan, !status.evidence ? [] : planTable(status));
+    setText(total, !status.evidence ? "There is none yet: it begins with the first score." : status.estimate === null ? "" : `Together about ${number(status.estimate)}, ${status.direction === "minimize" ? "smaller is better" : "larger is better"}.${costs(status)}`);
     trials.plan = status.best_path;
     trials.scored = status.scored;
     trials.steps = status.plan.map((row) => row.step);
@@ -166,7 +167,7 @@ export async function openStudy({ name, main, where, live }) {
       show();
       if (event.arcs && event.since <= graph.graph.change) {
         graph.graph.change = Math.max(graph.graph.change, event.change);
-        if (!graph.update(event.arcs, status.settled ? status.best_path : [])) reload();
+        if (!graph.update(event.arcs, status.evidence ? status.best_path : [])) reload();
         else if (table) heat.draw(graph);
       } else if (event.change > graph.graph.change) reload();
       if (was.change !== status.change) later.forEach((run) => run());

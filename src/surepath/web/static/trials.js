@@ -77,7 +77,7 @@ export class Trials {
   row(trial) {
     const total = this.scored.filter(Boolean).length === 1; // then the total is the only score
     const steps = trial.options.map((option, i) => ({ step: this.steps[i], option, score: i < trial.rewards.length && this.scored[i] && !total ? trial.rewards[i] : null, same: trial.path[i] === this.plan[i] }));
-    const taken = ({ step, option, score }, named) => h("span", { class: "taken" }, named ? h("span", { class: "muted" }, `${step}: `) : null, option, score === null ? null : h("b", {}, ` ${number(score)}`));
+    const taken = ({ step, option, score }, named) => h("span", { class: "taken" }, named ? h("span", { class: "muted" }, `${step}: `) : null, h("bdi", {}, option), score === null ? null : h("b", {}, ` ${number(score)}`));
     const joined = (list, named) => list.map((one, i) => [i ? (named ? ", " : " › ") : null, taken(one, named)]).flat();
     const changed = steps.filter((one) => !one.same), long = steps.length > (narrow() ? 3 : LONG);
     const options = !long ? joined(steps) : h("details", {}, h("summary", {}, changed.length ? [`differs in ${plural(changed.length, "step")}: `, joined(changed.slice(0, 3), true), changed.length > 3 ? " …" : null] : "the current plan"), h("p", {}, joined(steps, true)));
