@@ -1,6 +1,6 @@
 """Trials to stop: Challenger beside EPRL, BPI-UCRL, whole plans and the limit, theory settings, delta = 0.1.
 
-`python -m benchmarks.bench_trials [--quick | --prices]`; --prices prints only what any dependence costs.
+`python -m benchmarks.bench_trials [--quick | --prices]`; --prices prints only what dependence costs and baselines save.
 EPRL is max-diameter with the paper's widths and both eliminations in every episode. The first row's epsilon is 1.5
 Delta_min, the least value gap over all states, as in the paper. Ratios are geometric means over
 instances of (mean trials of the other) / (mean trials of Challenger).
@@ -10,6 +10,7 @@ marked ">". The limit is T* kl(delta, 1 - delta), which holds for finding the be
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
 from collections.abc import Callable
@@ -152,6 +153,40 @@ def price_table(instances: int, runs: int) -> None:
         record(f"trials under any dependence over independent ones, {name}", ratio, "x", "2.4")
 
 
+BASELINES = ("none", "today's plan, step by step", "the mean of today's plan")
+
+
+def trials_of_cases(instance: Instance, shared: float, baseline: str, seed: int) -> tuple[int, bool]:
+    """Play until the best plan is proven, where a case moves all scores of a trial and what is stored of today's plan.
+
+    `shared` is the correlation of two scores of a trial. Step by step is what `study.reference` takes off.
+    """
+    mdp, rng, own = instance.mdp, np.random.default_rng(seed), (1 - shared) ** 0.5
+    spread = dict(zip(BASELINES, (1.0, own * 2**0.5, own * (1 + 1 / mdp.horizon) ** 0.5)))[baseline]
+    learner = Challenger(mdp, 0.0, 0.1, spread * instance.sigma)
+    today = learner.ask()
+    while not learner.stopped:
+        path, case = learner.ask(), shared**0.5 * rng.standard_normal()
+        noise = case + own * rng.standard_normal((2, mdp.horizon))
+        stored = instance.means[today] + instance.sigma[today] * noise[1]
+        taken = dict(zip(BASELINES, (None, stored, stored.mean())))[baseline]
+        learner.tell(path, instance.means[path] + instance.sigma[path] * noise[0], baseline=taken)
+    return learner.episodes, not instance.is_within(learner.recommend(), 0.0)
+
+
+def baseline_table(instances: int, runs: int, shared: float = 0.8) -> None:
+    """Print the trials without and with a baseline, on chains whose best plan is at least 0.05 better than others."""
+    chains = (families.chain(8, 4, seed=seed, sigma=0.2) for seed in itertools.count())
+    worlds = list(itertools.islice((one for one in chains if theory.gaps(one).minimum >= 0.05), instances))
+    print(f"\nchain 8x4, sigma 0.2, epsilon 0, correlation {shared:g}, delta = 0.1")
+    print(f"  {'baseline':<38}{'trials':>9}{'wrong':>8}")
+    for baseline in BASELINES:
+        plays = np.array([[trials_of_cases(one, shared, baseline, run) for run in range(runs)] for one in worlds])
+        mean = geometric(plays[..., 0].mean(axis=1).tolist())
+        print(f"  {baseline:<38}{mean:>9,.0f}{plays[..., 1].mean():>8.1%}", flush=True)
+        record(f"trials at correlation {shared:g}, chain 8x4, baseline {baseline}", mean)
+
+
 def totals_table(runs: int) -> None:
     """Print the trials on four lines of 20 steps with independent noise, without and with a sigma of totals."""
     shared = lines(20, "comonotone")[0]
@@ -246,6 +281,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"{instances} instances a family, {runs} runs of Challenger and {other_runs} of the others each")
     price_table(5 if quick else 20, min(runs, 4))
     totals_table(10)
+    baseline_table(5 if quick else 20, min(runs, 4))
     if "--prices" in (arguments or []):
         return
     family_table(instances, runs, other_runs)

@@ -173,26 +173,28 @@ def test_tightening_goes_on_with_all_data(cls: Any, options: dict[str, Any]) -> 
 def test_a_snapshot_goes_on_bit_for_bit(cls: Any, options: dict[str, Any]) -> None:
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        mdp = random_mdp(rng)
-        truth = rng.random(mdp.n_arcs)
-        learner = cls(mdp, 0.1, 0.1, 0.1, **options)
-        play(learner, truth, rng, int(rng.integers(1, 60)))
+        mdp, long = random_mdp(rng), seed > 3
+        if long:  # quick checks come after 200 trials
+            mdp = MDP.from_steps({"a": [0, 1, 2], "b": [0, 1, 2], "c": [0, 1]})
+        truth = 0.5 * rng.random(mdp.n_arcs)
+        learner = cls(mdp, 0.05, 0.1, 0.5, **options)
+        play(learner, truth, rng, int(rng.integers(210, 600) if long else rng.integers(1, 60)), 0.5)
         if not learner.stopped and seed % 2:
             learner.ask(3)
         snapshot = pickle.loads(pickle.dumps(learner.snapshot()))
         assert plain(snapshot)
-        other = Challenger.from_snapshot(mdp, snapshot)
+        other, unread = (Challenger.from_snapshot(mdp, snapshot) for _ in range(2))
         assert other.__class__ is cls
         for _ in range(60):
             assert answers(other) == answers(learner)
             if learner.stopped:
                 break
             path = learner.ask()
-            assert other.ask().tolist() == path.tolist()
-            assert other.ask(2).tolist() == learner.ask(2).tolist()
-            rewards = truth[path] + 0.1 * rng.normal(size=len(path))
-            learner.tell(path, rewards)
-            other.tell(path, rewards)
+            assert other.ask().tolist() == unread.ask().tolist() == path.tolist()
+            assert other.ask(2).tolist() == unread.ask(2).tolist() == learner.ask(2).tolist()
+            rewards = truth[path] + 0.5 * rng.normal(size=len(path))
+            for one in (learner, other, unread):
+                one.tell(path, rewards)
 
 
 def plain(value: Any) -> bool:

@@ -150,7 +150,7 @@ def create(
     epsilon: Epsilon = None,
     delta: Delta = None,
     sigma: Sigma = None,
-    setting: Annotated[list[str] | None, typer.Option("--set", help="A setting of the learner: sigma=unknown.")] = None,
+    setting: Annotated[list[str] | None, typer.Option("--set", help="Of the learner: total_sigma=2.2.")] = None,
     lease: Annotated[str, typer.Option(help="When an unreported trial is assigned again: 10min, 7d.")] = "10min",
     on_failure: Annotated[
         str, typer.Option(help="leave-out: a failed trial is no evidence; worst: the failed step has its worst score.")
@@ -158,7 +158,9 @@ def create(
     cases: Annotated[str | None, typer.Option(help="How many cases there are, or a CSV file of them.")] = None,
     cases_per_trial: Annotated[int, typer.Option(min=1, help="Cases of a trial; its score is their mean.")] = 1,
     dependence: Dependence = None,
-    missing: Annotated[str | None, typer.Option(help="Whether breaking off is related to scores or unrelated.")] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Early ends are related to scores (default), or unrelated.")
+    ] = None,
     baseline: Annotated[
         bool, typer.Option("--baseline", help="Every trial is told with a baseline, which its scores count less.")
     ] = False,

@@ -490,7 +490,10 @@ def less_baseline(mdp: MDP, path: IntArray, rewards: Rewards, baseline: Any) -> 
             f"a baseline is one finite number, or one for each of the {len(raw)} scores told, not {shortened(baseline)}"
         )
     less = np.where(mdp.is_known[path[: len(raw)]], 0.0, less)
-    return read_rewards(mdp, path, raw - less), less
+    try:
+        return read_rewards(mdp, path, raw - less), less
+    except RewardError as error:
+        raise RewardError(f"less its baseline, {error}; with baselines, declare the range of the difference") from None
 
 
 def _spread(mdp: MDP, rewards: Any) -> Any:

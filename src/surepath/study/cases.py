@@ -100,7 +100,7 @@ def check_reference(study: Study, path: IntArray, scores: Mapping[str, Any]) -> 
     if mdp.reward_range is not None and not (np.isinf(mdp.reward_range[0]) | mdp.is_known).all():
         raise StudyError(
             "a difference to the reference may lie outside the declared range of scores; create the study with the "
-            "sigma of the difference, or with sigma='unknown'"
+            "sigma of the difference"
         )
     if lacking := [case for case in names if case not in scores]:
         raise StudyError(f"the reference lacks {len(lacking):,} of {len(names):,} cases, {lacking[0]!r} among them")

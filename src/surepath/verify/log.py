@@ -246,7 +246,7 @@ class Replay:
             self.missing[arc] += 1
             if self.scores is not None:
                 self.scores.add(arc, math.nan)
-        if self.watch is not None and rewards and not rest:
+        if self.watch is not None and rewards and not self.missing.any():
             self.watch.observe(arcs, gains)
         for arc, gain in zip(path, gains.tolist()):
             self.visits[arc] += 1

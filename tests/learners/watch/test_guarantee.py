@@ -208,6 +208,16 @@ def test_shared_luck_contradicts_nothing_where_steps_may_depend_on_each_other() 
     assert with_shared_luck(1.0, 10, dependence="any")[1:] == (0, 0)
 
 
+def test_trials_that_bad_scores_ended_contradict_nothing() -> None:
+    """Hard cases are seen at the second step after one option of the first only."""
+    mdp = MDP.from_steps({"a": [0, 1], "b": [0, 1]}, reward_range=(0, 1), depends="none")
+    learner, rng = Challenger(mdp, 0.02, 0.1), np.random.default_rng(0)
+    for _ in range(600):
+        path, score = learner.ask(), float(rng.random() > 0.5)
+        learner.tell(path, [score] if score == path[0] == 0 else [score, score])
+    assert learner.findings() == []
+
+
 def test_without_shared_luck_none_is_found() -> None:
     assert with_shared_luck(0.0, 20)[1:] == (0, 0)
 

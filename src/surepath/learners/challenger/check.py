@@ -349,7 +349,7 @@ def make_row(graph: Graph, pairs: Pairs, seen: Evidence, work: Scratch, row: int
     for e in range(len(alive)):
         live[e] = alive[e]
     constant = slope_weights(pairs.walks, graph, pairs, work, np.int64(row), np.int64(single))
-    constant += stage_weights(pairs.stages, work.stage_work, graph, work, np.int64(row))
+    constant += stage_weights(pairs.stages, work.stage_work, graph, seen, work, np.int64(row))
     passes(graph, work, np.int64(single))
     return float(constant)
 
@@ -371,7 +371,7 @@ def judge(
     wall, slack = -work.grid[row, 1], work.slack[0] + SHARE * abs(epsilon)
     single = np.int64(1 if what == ELIMINATE or singly(pairs, int(work.grid[row, 0]), epsilon) else 0)
     constant = slope_weights(pairs.walks, graph, pairs, work, row, single)
-    constant += stage_weights(pairs.stages, work.stage_work, graph, work, row)
+    constant += stage_weights(pairs.stages, work.stage_work, graph, seen, work, row)
     passes(graph, work, single)
     top, where = -np.inf, np.int64(-1)
     removed, falls = 0, False

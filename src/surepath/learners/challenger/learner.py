@@ -325,7 +325,7 @@ class Challenger(Learner):
         broken = stages is not None and self.missing == "related" and bool((self.sigma[rest] > 0).any())
         self._absorb(arcs, gains[:0] if stages is not None and broken and not stages.fills else gains)
         self._failures.note(arcs, played, self.episodes)
-        if not broken:
+        if not (broken or self._seen.missing.any()):  # what is seen beside trials that bad scores ended is biased
             self._watch.observe(arcs, gains)
         self._note_size(gains)
         self._end_play(arcs)

@@ -86,8 +86,9 @@ def fill_stage_rows(
 ) -> int:
     """Bound every live arc against the incumbent's arc of its stage, row by row; return how many rows there are.
 
-    With `keep` the S0 bounds are kept: they are evidence. The slopes tried for a pair lie around sqrt(A / C), A the
-    mean of both a^2 and C all that is paid per slope in S0; larger ones suit large kappa.
+    With `keep` the S0 bounds are kept, and entry and slope for quick checks: they are evidence. The slopes tried for a
+    pair lie around sqrt(A / C), A the mean of both a^2 and C all that is paid per slope in S0; larger ones suit large
+    kappa.
     """
     if stages is None:
         return 0
@@ -101,6 +102,7 @@ def fill_stage_rows(
     focus = seen.memo[at.SLOPE]  # kappa of the last full check
     log_focus = np.log(focus if focus > 0.0 else max(grid[(at.FIRST_KAPPA + rows) // 2, 1], 1e-300))
     wall = -grid[at.QUIET, 1]
+    tried[:, 1] = np.inf
     for h in range(len(incumbent)):
         y = incumbent[h]
         node, low = source[y], lows[y]
@@ -110,27 +112,25 @@ def fill_stage_rows(
             difference = top[x] - low
             range_bound = stages.most[x] - stages.least[y]
             if a[RIVAL, 0, x] == 0.0 and a[OWN, 0, y] == 0.0:
-                stage_work.slope[x] = 0.0
+                if keep == 1:
+                    seen.slope[x] = 0.0
                 for row in range(1, rows):
                     bound[row, x] = difference
                 continue
             share = stages.near[node] if source[x] == node else stages.far
-            count, least = 0, np.inf
+            least = np.inf
             for j in range(len(cost)):
+                if pairs.prior[j] != at.BY_STAGE:
+                    continue
                 fixed = cost[j] + share
                 per = fixed + extra[RIVAL, j, x] + extra[OWN, j, y]
                 k = np.sqrt(0.5 * (a[RIVAL, j, x] ** 2 + a[OWN, j, y] ** 2) / per) / SLOPE_STEP**BELOW
-                for _ in range(at.SLOPE_POINTS):
-                    if pairs.prior[j] != at.BY_STAGE:
-                        tried[count, 0], tried[count, 1] = 0.0, np.inf
-                        count += 1
-                        continue
+                for i in range(j * at.SLOPE_POINTS, (j + 1) * at.SLOPE_POINTS):
                     log_k = np.log(k)
                     w = width_at(pairs, work, np.int64(RIVAL), j, k, log_k, x)
                     w += width_at(pairs, work, np.int64(OWN), j, k, log_k, y)
                     least = min(least, w + k * fixed)
-                    tried[count, 0], tried[count, 1] = k, w + k * (fixed - paid - 1.0 + log_k)
-                    count += 1
+                    tried[i, 0], tried[i, 1] = k, w + k * (fixed - paid - 1.0 + log_k)
                     k *= SLOPE_STEP
             plain = difference + least
             if kept_of[x] == y:
@@ -141,14 +141,15 @@ def fill_stage_rows(
             bound[at.KEPT, x] = plain
             bound[at.QUIET, x] = difference + wall if wall > 0.0 else plain
             best, where = np.inf, 0
-            for i in range(count):
+            for i in range(len(tried)):
                 value = tried[i, 1] - tried[i, 0] * log_focus
                 if value < best:
                     best, where = value, i
-            stage_work.entry[x], stage_work.slope[x] = where // at.SLOPE_POINTS, tried[where, 0]
+            if keep == 1:
+                seen.entry[x], seen.slope[x] = where // at.SLOPE_POINTS, tried[where, 0]
             for row in range(at.FIRST_KAPPA, rows):
                 best, log_kappa = np.inf, np.log(grid[row, 1])
-                for i in range(count):
+                for i in range(len(tried)):
                     best = min(best, tried[i, 1] - tried[i, 0] * log_kappa)
                 bound[row, x] = min(plain, difference + best)
     fill_totals(stages.total, graph, pairs, seen, work, bound[at.TOTAL])
@@ -216,7 +217,7 @@ def fill_quick_row(
     """Bound every live arc by the entry and slope of the last full check, for any kappa; with kappa 0 by totals."""
     if stages is None:
         return
-    bound, ceiling, slope = stage_work.bound, stage_work.ceiling, stage_work.slope
+    bound, ceiling, slope = stage_work.bound, stage_work.ceiling, seen.slope
     first, source, stage_node = graph.first, graph.source, graph.stage_node
     top, lows, incumbent = work.top, work.low, work.incumbent
     kept, kept_of, alive = seen.kept, seen.kept_of, seen.alive
@@ -238,7 +239,7 @@ def fill_quick_row(
             if work.a[RIVAL, 0, x] == 0.0 and work.a[OWN, 0, y] == 0.0:
                 bound[at.QUICK, x], slope[x] = difference, 0.0
             elif k > 0.0:
-                j, log_k = stage_work.entry[x], np.log(k)
+                j, log_k = seen.entry[x], np.log(k)
                 w = width_at(pairs, work, np.int64(RIVAL), j, k, log_k, x)
                 w += width_at(pairs, work, np.int64(OWN), j, k, log_k, y)
                 share = stages.near[node] if source[x] == node else stages.far
@@ -248,13 +249,15 @@ def fill_quick_row(
 
 
 @optional_kernel
-def stage_weights(stages: Stages | None, stage_work: StageScratch, graph: Graph, work: Scratch, row: Whole) -> float:
+def stage_weights(
+    stages: Stages | None, stage_work: StageScratch, graph: Graph, seen: Evidence, work: Scratch, row: Whole
+) -> float:
     """Put the bounds of a row into work.weight, -inf where an arc does not count; return kappa / delta."""
     if stages is None:
         return 0.0
     first, stage_node, incumbent = graph.first, graph.stage_node, work.incumbent
     weight, live, kappa = work.weight, work.live, work.grid[row, 1]
-    bound, ceiling, slope = stage_work.bound, stage_work.ceiling, stage_work.slope
+    bound, ceiling, slope = stage_work.bound, stage_work.ceiling, seen.slope
     log_kappa = np.log(kappa) if kappa > 0.0 else 0.0
     for h in range(len(incumbent)):
         work.leaving[h] = work.meeting[h] = 0.0

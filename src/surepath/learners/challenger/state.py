@@ -81,13 +81,11 @@ RIVAL, OWN = range(2)
 # (its entry, its slope, and whether there is one); where sigma is unknown, the sum and the number of squares of noise.
 EPISODES, NEXT_FULL, ENTRY, SLOPE, READY, RSS, N_SQUARES, N_MEMO = range(8)
 
-
 # Where the steps of an episode may depend on each other: rows of quick checks, by totals of episodes, of kept bounds,
 # for arcs without noise, and by kappa from FIRST_KAPPA on; and how many slopes are tried for a pair of arcs.
 QUICK, TOTAL, KEPT, QUIET, FIRST_KAPPA = range(5)
 MOST_KAPPAS = 20
 SLOPE_POINTS = 11
-
 
 # Rules of sampling (`run.py`), and what free arcs count for at least where plans have prices.
 SAMPLING = ("separating", "max-diameter", "guarded", "thrifty")
@@ -112,8 +110,6 @@ class StageScratch(NamedTuple):
 
     bound: FloatArray  # [FIRST_KAPPA + MOST_KAPPAS, N] by row; QUICK: what does not depend on kappa
     ceiling: FloatArray  # [N] the least of the kept bound and of what the ranges allow, for quick checks
-    entry: IntArray  # [N] the entry that was best for an arc at the last full check
-    slope: FloatArray  # [N] its slope; 0 where nothing is uncertain
     tried: FloatArray  # [J * SLOPE_POINTS, 2] slopes of one pair, and W_x + W_y + k [ ... ] without kappa
 
 
@@ -176,6 +172,8 @@ class Evidence(NamedTuple):
     recent: FloatArray  # [N] how often an arc separated challengers lately
     kept: FloatArray  # [N] least S0 bound of an arc against arc `kept_of`; no arcs where rewards are independent
     kept_of: IntArray  # [N]
+    entry: IntArray  # [N] the entry that was best for an arc at the last full check; no arcs likewise
+    slope: FloatArray  # [N] its slope; 0 where nothing is uncertain
     guarded: IntArray  # [N] plays of the guard that follow the planned flow
     memo: FloatArray  # [N_MEMO]
 
@@ -226,6 +224,8 @@ def new_evidence(arcs: int, bets: int = 0, kept: int = 0) -> Evidence:
         recent=np.zeros(arcs),
         kept=np.zeros(kept),
         kept_of=np.full(kept, -1, dtype=np.int64),
+        entry=np.zeros(kept, dtype=np.int64),
+        slope=np.zeros(kept),
         guarded=np.zeros(arcs, dtype=np.int64),
         memo=np.zeros(N_MEMO),
     )
@@ -252,8 +252,6 @@ def new_stage_scratch(stages: Stages | None, entries: int) -> StageScratch:
     return StageScratch(
         bound=np.zeros((FIRST_KAPPA + MOST_KAPPAS, arcs)),
         ceiling=np.zeros(arcs),
-        entry=np.zeros(arcs, dtype=np.int64),
-        slope=np.zeros(arcs),
         tried=np.zeros((entries * SLOPE_POINTS, 2)),
     )
 
