@@ -6,6 +6,7 @@ look" the same of proven size, "plan" is WholePlan, "step" Challenger with a sco
 the same. Figures are geometric means, of one run on each of 40 instances; static and plan on the first 10, plan on one
 where there are 65,536. Rows with epsilon 0 take instances whose best plan leads by 0.045, and how hard these are varies
 more than a prototype's few can show: there the trials over those of step scores, on the same instances, are compared.
+The prototype's chain 8x4 with epsilon 0.5 is about that of seeds 0 to 7: step scores take 110 trials there, 145 here.
 In the second table scores lie in [0, 1]: "known" is told their standard deviation, a yardstick and not always a valid
 sigma, "learned" knows the range alone.
 """

@@ -38,7 +38,7 @@ from surepath.model.paths import values_so_far, values_to_go
 
 RHO = 0.4
 EXACT_TRIALS, EXACT_WEIGHTS = (4096.0, 256.0, 16.0), (0.25, 0.35, 0.40)
-DIVISORS, WEIGHTS = (15.0, 120.0, 1000.0), (0.5, 0.3, 0.2)
+DIVISORS, WEIGHTS = (15.0, 120.0, 1000.0), (0.1, 0.8, 0.1)  # of a one-look design, of which 1/6 to 1/3 is needed
 LEARNED_TILTS = (0.95, 0.6, 0.38, 0.24, 0.15, 0.09, 0.05, 0.025, 0.012, 0.005)
 LEARNED_WEIGHTS = (0.6, 0.1, 0.08, 0.06, 0.05, 0.04, 0.03, 0.02, 0.01, 0.01)
 ADDITIVE_PART = 0.5  # of delta for the entry of the additive pass, where there are too many plans to list

@@ -363,8 +363,6 @@ class Rounds(Learner):
         self._stacked = None
         if self._bets is not None:
             self._bets.add(done, self._fits[-1])
-        if self.noise != "gaussian":
-            self._fit_test.add(done, self._fits[-1])
         self._check()
 
     def _check(self) -> None:
@@ -449,6 +447,10 @@ class Rounds(Learner):
     @locked
     def findings(self) -> list[Finding]:
         """Return what the scores say against effects that add up; a finding never changes the stop."""
+        if self.noise != "gaussian":
+            seen = self._fit_test.rounds
+            for done, fit in zip(self._history[seen:], self._fits[seen:]):
+                self._fit_test.add(done, fit)
         found = self._fit_test.finding()
         return [] if found is None else [found]
 
@@ -588,9 +590,11 @@ class FitTest:
         pairs = [(g, h) for h in range(mdp.horizon) for g in range(h) if blocks.of[g] == blocks.of[h]]
         self.pairs = sorted(pairs, key=lambda pair: pair[1] - pair[0])[:MOST_PAIRS]
         self.logs: FloatArray = np.zeros((len(self.pairs), len(SIZES)))
+        self.rounds = 0
 
     def add(self, done: Round, fit: Fit) -> None:
         """Take in a finished round."""
+        self.rounds += 1
         if fit.free <= 0:
             return
         blocks, k = self.blocks, np.array(SIZES)[:, None] ** 2
