@@ -103,8 +103,8 @@ def main() -> None:
     cores = os.cpu_count() or 1
     timed(spec_of(runs=1), 1)  # compile
     spec = spec_of()
-    alone, one = map(min, zip(*((bare(spec), timed(spec, 1)) for _ in range(7))))  # in turns: the load changes
-    many = timed(spec, cores)
+    turns = ((bare(spec), timed(spec, 1), timed(spec, cores)) for _ in range(7))  # in turns: the load changes
+    alone, one, many = map(min, zip(*turns))
     apart = sum(timed(spec_of(learners=[BPI], epsilons_per_gap=[e]), 1) for e in SWEEP["epsilons_per_gap"])
     shared = timed(spec_of(learners=[BPI]), 1)
     line("an experiment of 800 runs over bare simulate, one thread", one / alone, "x", ".2f")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from surepath.errors import SettingError
 from surepath.experiments.runner import RayBackend, Store, read, run
 from surepath.experiments.spec import Spec
 from tests.experiments.specs import small
@@ -94,9 +95,11 @@ def test_workers_import_nothing_from_the_working_directory(tmp_path: Path, monke
 
 def test_workers_import_a_rule_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rules_for_ray.py").write_text(Path(functions.__file__).read_text())
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.chdir(tmp_path)
     spec = Spec.from_dict(small(runs=2, learners=[{"name": "EPRL", "sampling": "rules_for_ray:widest"}]))
     run(spec, tmp_path / "ray", on=RayBackend(workers=1))
     run(spec, tmp_path / "threads", workers=1)
     assert read(tmp_path / "ray").equals(read(tmp_path / "threads"))
+    (tmp_path / "rules_for_ray.py").unlink()
+    with pytest.raises(SettingError, match=r"^sampling 'rules_for_ray:widest': No module"):
+        run(spec, tmp_path / "again", on=RayBackend(workers=1))

@@ -111,6 +111,13 @@ def at_once(view: RuleView) -> bool:
     return True
 
 
+def imports(view: RuleView, path: Any) -> None:
+    """Do what Numba knows no bytecode for."""
+    from surepath.learners.own_rules import best_path
+
+    best_path(view, view.widths, path)
+
+
 SWITCH = SimpleNamespace(broken=False)
 
 

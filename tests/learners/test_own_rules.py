@@ -117,21 +117,21 @@ def test_what_no_worker_can_rebuild_is_refused_in_words() -> None:
 
 
 def test_the_command_line_takes_a_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "rules_beside_me.py").write_text(Path(functions.__file__).read_text())
+    lambdas = "\nshort = lambda view, path: widest(view, path)\n"
+    (tmp_path / "rules_beside_me.py").write_text(Path(functions.__file__).read_text() + lambdas)
     (tmp_path / "numba.py").write_text("raise RuntimeError('planted')")
     monkeypatch.chdir(tmp_path)
-    words = ["simulate", "chain-v1/n3k2/seed7", "--learner", "EPRL", "--set", "sampling=rules_beside_me:widest"]
-    assert CliRunner().invoke(app, [*words, "--epsilon", "3", "--runs", "2", "--json"]).exit_code == 0
-    words = ["simulate", "chain-v1/n3k2/seed7", "--learner", "EPRL", "--set", f"sampling={HERE}:widest"]
-    done = CliRunner().invoke(app, [*words, "--epsilon", "3", "--runs", "2", "--json"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["settings"]["learner"]["sampling"] == f"{HERE}:widest"
+    words = ["simulate", "chain-v1/n3k2/seed7", "--learner", "EPRL", "--epsilon", "3", "--runs", "2", "--json", "--set"]
+    for named in ("rules_beside_me:widest", "rules_beside_me:short", f"{HERE}:widest"):
+        shown = CliRunner().invoke(app, [*words, f"sampling={named}"]).stdout
+        assert json.loads(shown)["settings"]["learner"]["sampling"] == named
 
 
-def test_what_numba_cannot_compile_runs_in_python_with_a_warning() -> None:
+@pytest.mark.parametrize("rule", [functions.not_compiled, functions.imports])
+def test_what_numba_cannot_compile_runs_in_python_with_a_warning(rule: Any) -> None:
     instance = families.chain(3, 2, sigma=0.1)
-    with pytest.warns(UserWarning, match="not_compiled runs in Python, about a thousand times slower") as told:
-        learner = EPRL(instance.mdp, 1.0, 0.1, 0.1, sampling=functions.not_compiled)
+    with pytest.warns(UserWarning, match=f"{rule.__name__} runs in Python, about a thousand times slower") as told:
+        learner = EPRL(instance.mdp, 1.0, 0.1, 0.1, sampling=rule)
     assert told[0].filename == __file__
     assert not learner.compiled
     assert simulate(learner, instance, 2, 3).correct.all()

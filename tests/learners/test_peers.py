@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
 
 from surepath import MDP, Gaussian, Instance, families, simulate
 from surepath.errors import SettingError
 from surepath.learners.peers import METHODS, Peer
+from surepath.model.worlds import Shared
 from surepath.simulation.simulate import drive
 from tests.learners.rates import DELTAS, is_above
 from tests.learners.worlds import random_mdp
@@ -76,3 +79,11 @@ def test_too_many_plans_are_refused() -> None:
     Peer(mdp, 0.1, 0.1, 1.0, method="clucb")
     with pytest.raises(SettingError, match=r'has 1048576 plans and Peer\(method="combgame"\) lists them all, at most'):
         Peer(mdp, 0.1, 0.1, 1.0, method="combgame")
+
+
+def test_a_stop_that_shared_luck_breaks_warns() -> None:
+    mdp = MDP.from_arrays([[[0, 0]], [[0, 0]]])
+    world = Instance(mdp, Shared(Gaussian([0.5, 0.2, 0.5, 0.2], sigma=0.1), loading=0.9))
+    for method, warnings in (("clucb", 0), ("combgame", 1)):
+        with pytest.warns(UserWarning, match="steps share their luck") if warnings else contextlib.nullcontext():
+            simulate({"name": "Peer", "method": method, "delta": 0.1}, world, 1, 1, [0.5], 1)

@@ -46,6 +46,9 @@ class NaivePeer:
     def noise(self, e: int, n: float) -> float:
         return 0.0 if self.mdp.is_known[e] else self.sigma[e] ** 2 / n
 
+    def seen_noise(self, e: int) -> float:
+        return 0.0 if self.mdp.is_known[e] else self.noise(e, self.n[e]) * (self.n[e] + self.prior) / self.n[e]
+
     def radius(self, e: int) -> float:
         arcs = int((~self.mdp.is_known).sum())
         return (
@@ -60,8 +63,7 @@ class NaivePeer:
             return sum(self.radius(e) for e in apart)
         free = [e for e in range(self.mdp.n_arcs) if not self.mdp.is_known[e]]
         beta = math.log(1 / self.delta) + sum(math.log(1 + self.n[e] / self.prior) / 2 for e in free)
-        v = sum(self.noise(e, self.n[e]) * (self.n[e] + self.prior) / self.n[e] for e in apart if e in free)
-        return math.sqrt(2 * beta * v)
+        return math.sqrt(2 * beta * sum(map(self.seen_noise, apart)))
 
     def gap(self) -> float:
         if self.unseen():
@@ -90,7 +92,8 @@ class NaivePeer:
             bound = [self.value(path) - self.value(self.best) + self.reach(path) for path in self.paths]
             rival = self.paths[int(np.argmax(bound))]
             apart = set(rival) ^ set(self.best)
-            widest = max(apart, key=self.radius) if apart else self.best[0]
+            noise = self.radius if self.method == "clucb" else self.seen_noise
+            widest = max(apart, key=noise) if apart else self.best[0]
             return [float(path == (rival if widest in rival and apart else self.best)) for path in self.paths]
         n, drawn = self.mdp.n_arcs, []
         for e in range(n):
@@ -99,7 +102,7 @@ class NaivePeer:
             drawn.append(self.mean(e) + math.sqrt(self.noise(e, max(self.n[e], 1))) * z)
         leader = max(self.paths, key=lambda path: sum(drawn[e] for e in path))
         if self.chance(n) < 0.5:
-            costs = self.costs(leader, [self.noise(e, max(self.n[e], 1)) for e in range(n)])
+            costs = self.costs(leader, list(map(self.seen_noise, range(n))))
             if min(costs) < math.inf:
                 return [-cost for cost in costs]
         return [float(path == leader) for path in self.paths]

@@ -78,6 +78,10 @@ def test_idle_connections_make_room_for_who_works(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(web_server, "MOST_CONNECTIONS", 50)
     new_study(database(tmp_path))
     with served(database(tmp_path)) as site:
+        post = b"POST /api/ask HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        for one in opened(site, 20, post):  # without a token: the rest is not waited for
+            one.settimeout(web_server.HEAD_PATIENCE / 2)
+            assert b"401" in one.recv(4096)
         idle = opened(site, 80) + opened(site, 80, b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ")
         begun = time.monotonic()
         with surepath.connect(site.url, WRITE) as study:

@@ -337,6 +337,13 @@ def play_task(task: Task) -> Results:
     return simulate(learner, instance, task.count, cell.seed, cell.epsilons, **how)
 
 
+def play_in(folder: str | None, task: Task) -> Results:
+    """Play a task in the folder where the user is, whose modules hold rules."""
+    if folder is not None:
+        os.chdir(folder)
+    return play_task(task)
+
+
 class RayBackend:
     """Play tasks on a Ray cluster; surepath must be installed on its nodes.
 
@@ -360,19 +367,23 @@ class RayBackend:
             with contextlib.chdir(os.sep):  # Ray lets workers search for modules where it was started
                 ray.init(address=self.address, log_to_driver=False, logging_level="error", **size)
         # A lost node is no error of the task: play it again as often as it takes. An exception is, and is raised.
-        play = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(play_task)
+        play = ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(play_in)
+        folder = os.getcwd() if mine and self.address is None else None
         todo = iter(tasks)
         waiting: dict[Any, Task] = {}
         try:
             while True:
                 most = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
                 while len(waiting) < most and (task := next(todo, None)) is not None:
-                    waiting[play.remote(task)] = task
+                    waiting[play.remote(folder, task)] = task
                 if not waiting:
                     return
                 finished, _ = ray.wait(list(waiting), num_returns=1, timeout=5.0)
                 for reference in finished:
-                    results = ray.get(reference)  # an answer lost with its node is computed again
+                    try:
+                        results = ray.get(reference)  # an answer lost with its node is computed again
+                    except ray.exceptions.RayTaskError as error:  # its words are the worker's whole traceback
+                        raise error.cause from None
                     yield waiting.pop(reference), results
         finally:
             for reference in waiting:

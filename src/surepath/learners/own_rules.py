@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -192,7 +193,6 @@ def own_rule(role: str, value: Any) -> OwnRule | None:
 def compiled(function: Callable[..., Any], out: str | None) -> tuple[Any, str]:
     """Compile a rule for its arguments; return it, or None and what Numba says."""
     from numba import typeof
-    from numba.core.errors import NumbaError
 
     found: Any = rule_kernel(function)
     if found is function:  # NUMBA_DISABLE_JIT=1
@@ -203,9 +203,10 @@ def compiled(function: Callable[..., Any], out: str | None) -> tuple[Any, str]:
     given = (view,) if out is None else (view, np.zeros(1, dtype=out))
     try:
         found.compile(tuple(typeof(part) for part in given))
-    except NumbaError as cause:
-        lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-        return None, lines[min(1, len(lines) - 1)]
+    except Exception as cause:  # an unknown bytecode is no NumbaError
+        lines = [line.strip() for line in re.sub(r"\x1b\[\d*m", "", str(cause)).splitlines() if line.strip()]
+        place = next((f", {line}" for line in lines if line.startswith("File ")), "")
+        return None, lines[min(1, len(lines) - 1)].rstrip(":") + place.rstrip(":")
     return found, ""
 
 
@@ -240,8 +241,13 @@ def imported(what: str, text: str) -> Any:
 
 def with_rules(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a spec with the functions that it names as "module:function"."""
-    named = {what: settings[what] for what in OUT if isinstance(settings.get(what), str) and ":" in settings[what]}
-    return {**settings, **{what: imported(what, text) for what, text in named.items()}}
+    found = dict(settings)
+    for what in OUT:
+        if isinstance(text := settings.get(what), str) and ":" in text:
+            found[what] = rule = own_rule(what, imported(what, text))
+            assert rule is not None
+            rule.reference, rule.label = text, text.rpartition(":")[2]  # a lambda does not know its name
+    return found
 
 
 def storable(what: str, value: Any) -> Any:

@@ -329,7 +329,7 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     if isinstance(spec, Learner):
         if spec.mdp != instance.mdp:
             raise SettingError(f"the learner was built on another MDP ({spec.mdp!r}) than the instance's")
-        _check_ranges(spec, instance)
+        _check_world(spec, instance)
         if grid is None or grid.min() == spec.epsilon:
             return spec
         return spec.fresh(float(grid.min()))
@@ -347,7 +347,7 @@ def _learner(spec: Learner | Mapping[str, Any], instance: Instance, grid: FloatA
     if settings.get("name") == "Challenger":
         settings.setdefault("dependence", "independent" if instance.law.loading is None else "any")
     learner = build(settings, instance.mdp)
-    _check_ranges(learner, instance)
+    _check_world(learner, instance)
     return learner
 
 
@@ -369,8 +369,10 @@ def _of_whole_scores(settings: Mapping[str, Any], instance: Instance) -> dict[st
     return {"sigma": float(np.sqrt(most) if law.loading is None else most)}
 
 
-def _check_ranges(learner: Learner, instance: Instance) -> None:
-    """Refuse a world whose rewards leave the ranges from which the learner takes their noise."""
+def _check_world(learner: Learner, instance: Instance) -> None:
+    """Refuse a world whose rewards leave the ranges of the learner; warn where they break its proof."""
+    if instance.law.loading is not None and getattr(learner, "method", "clucb") != "clucb":
+        warnings.warn(f"{learner.method} proves nothing here: steps share their luck", stacklevel=4)  # type: ignore[attr-defined]
     declared = instance.mdp.reward_range
     if declared is None or learner.name == "Rounds":  # which looks at the scores of whole plans as they come
         return

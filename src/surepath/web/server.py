@@ -292,7 +292,7 @@ def answer_errors(app: FastAPI) -> None:
 
 
 class Guard:
-    """Limit the body of every request, in size and time, count it, and add headers to its answer, as middleware."""
+    """Limit the body of every request, in size, time and to who has a token, and mark its answer, as middleware."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -313,20 +313,22 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in (*HEADERS.items(), *([] if known else [("connection", "close")])):
                     headers.setdefault(name, value)
             await send(message)
 
-        given, largest, seen, complete = Headers(scope=scope), LARGEST_BODY, 0, False
-        if path == "/api/import":
-            role = state.access.role(given.get("authorization"))
-            largest = LARGEST_IMPORT if role == WRITE else LARGEST_BODY
+        given, seen, complete = Headers(scope=scope), 0, False
+        role = state.access.role(given.get("authorization")) if scope["method"] == "POST" else None
+        known = scope["method"] != "POST" or role is not None
+        largest = LARGEST_IMPORT if path == "/api/import" and role == WRITE else LARGEST_BODY
         words = f"the body of this request may have at most {largest:,} bytes"
         length = int(given.get("content-length", 0))  # the server itself refuses one that is no number
         end = asyncio.get_running_loop().time() + BODY_PATIENCE + length / SLOWEST
 
         async def counted() -> Message:
             nonlocal seen, complete
+            if not known:  # nobody waits for the body of a request that will be refused: it could take all connections
+                return {"type": "http.request", "body": b"", "more_body": False}
             if length > largest:
                 raise HTTPException(413, words, {"Connection": "close"})
             if complete:  # what comes now is the end of the connection
