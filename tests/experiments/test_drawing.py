@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from surepath import families, plots, simulate
-from surepath.errors import MissingExtraError, SettingError
+from surepath.errors import SettingError
 from surepath.experiments.drawing import (
     AS_POINTS,
     AS_STRIP,
@@ -34,13 +33,6 @@ from tests.plots.worlds import runs
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("polars")
-
-
-def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    words = "this needs matplotlib, which is not installed: pip install 'surepath[plot]'"
-    with pytest.raises(MissingExtraError, match=re.escape(words)):
-        plots.draw_graph(families.chain(3, 2).mdp)
 
 
 def test_another_ending_is_refused(tmp_path: Path) -> None:
@@ -156,18 +148,6 @@ def folder(tmp_path_factory: Any) -> Path:
     learners = [MAX_DIAMETER, {"name": "BPIUCRL", "label": "<b>bpi</b>"}]
     run(Spec.from_dict(small(learners=learners, name="<i>own</i>")), place, workers=1)
     return place
-
-
-def test_the_page_needs_no_other_file_and_escapes(folder: Path, tmp_path: Path) -> None:
-    write_report(folder, tmp_path / "report.html")
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<i>own" not in text
-    assert "<b>bpi" not in text
-    assert "&lt;b&gt;bpi&lt;/b&gt;" in text
-    assert text.count("data:image/png;base64,") == 2
-    assert not re.search(r"(src|href)=\"(?!data:|#)", text)
-    for words in ("Wrong answers against delta", "Learners compared", "Cost over epsilon"):
-        assert f"<h2>{words}" in text
 
 
 def test_the_numbers_are_those_of_the_rows(folder: Path, tmp_path: Path) -> None:

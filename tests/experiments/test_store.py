@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -67,17 +66,6 @@ def test_a_shorter_file_left_by_a_kill_counts_for_nothing(finished: Path) -> Non
     assert len(files(finished)) == 4
 
 
-@pytest.mark.parametrize("change", [{"cells": None}, {"spec": {}}, {"spec": {"runs": "5"}}, {"spec": None}])
-def test_a_manifest_with_holes(finished: Path, change: dict[str, Any]) -> None:
-    file = finished / "experiment.json"
-    before, found = read(finished), json.loads(file.read_text())
-    file.write_text(json.dumps({**found, **change}))
-    with pytest.raises(SettingError, match=re.escape(f"{file} is damaged (") + r".* again with --resume"):
-        read(finished)
-    assert run(SPEC, finished, workers=1, resume=True).played == 0  # and writes it anew
-    assert read(finished).equals(before)
-
-
 def test_rows_of_another_format_are_refused(finished: Path) -> None:
     file = finished / "experiment.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
@@ -102,22 +90,6 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     run(SPEC, out, workers=1)
     assert victim.read_text() == "precious"
     assert read(out).height == 40
-
-
-def test_a_link_for_the_lock_or_the_rows_is_refused(tmp_path: Path) -> None:
-    victim, out = tmp_path / "victim", tmp_path / "out"
-    victim.write_text("precious")
-    out.mkdir()
-    (out / ".lock").symlink_to(victim)
-    with pytest.raises(FileError, match=re.escape(f"cannot write {out / '.lock'}")):
-        run(SPEC, out, workers=1)
-    assert victim.read_text() == "precious"
-    (out / ".lock").unlink()
-    (tmp_path / "elsewhere").mkdir()
-    (out / "rows").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(FileError, match=re.escape(f"{out / 'rows'} is a link, and rows are not written through one")):
-        run(SPEC, out, workers=1)
-    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 FULL = """
