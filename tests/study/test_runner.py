@@ -18,6 +18,7 @@ from surepath.errors import RewardError, SettingError, StudyError
 from surepath.study import runner
 from surepath.study.performing import Outcome, Performed
 from surepath.study.runner import Runner
+from surepath.study.status import status_line
 from surepath.study.storage import Storage
 from tests.study.conftest import Clock
 from tests.study.worlds import BEST, NEVER, bounded, new_study, scores, states
@@ -204,6 +205,7 @@ def test_a_trial_that_somebody_forgot_is_waited_for_and_costs_no_further_trials(
     assert now.ahead == len(study) - 1 < 40
     assert str(now).splitlines()[3].startswith(f"{now.ahead} results count once trial 1, taken by hand by the bench, ")
     assert str(now).splitlines()[3].endswith("; that is then enough")
+    assert status_line(now).startswith(f"0 trials, {now.ahead} waiting for their turn, 1 running: ")
     study.cancel(forgotten)
     assert study.done
     assert study.best_plan == BEST

@@ -108,7 +108,8 @@ def status_line(now: Status, budget: float | None = None, left: float = math.inf
     more += ", in doubt" if now.findings else ""
     plan = plan_in_words(now.best_plan) if math.isfinite(now.certified_gap) else ""
     plan = f" ({plan if len(plan) <= MOST_PLAN else plan[: MOST_PLAN - 1] + '…'})" if plan else ""
-    counted = f"{many(now.evidence, 'trial')}{failed}{paid}, {now.states['running']:,} running"
+    waiting = f", {now.ahead:,} waiting for their turn" if now.ahead > now.states["running"] else ""
+    counted = f"{many(now.evidence, 'trial')}{waiting}{failed}{paid}, {now.states['running']:,} running"
     return f"{counted}: {gap_in_words(now.certified_gap, now.epsilon)}{more}{shown(plan)}"
 
 
