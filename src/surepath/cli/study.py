@@ -97,7 +97,8 @@ def pairs(words: Sequence[str], what: str) -> dict[str, str]:
         if not sign:
             raise typer.BadParameter(f"{what} is written STEP={example}; {shown(word)!r} has no '='")
         if step in found:
-            raise typer.BadParameter(f"the step {shown(step)!r} is named twice")
+            more = "; give one option of a step, in further calls the others" if what == "an option" else ""
+            raise typer.BadParameter(f"the step {shown(step)!r} is named twice{more}")
         found[step] = value
     return found
 
@@ -540,6 +541,8 @@ def verify(
     else:
         doubt = shown(verdict.differences[0]) if verdict.answer == "in doubt" else ""
         said = {"yes": "the certificate holds", "no": "the certificate does not hold"}
+        if verdict.answer == "no" and (storage or log) and check_alone(certificate).answer != "no":
+            said["no"] = "the certificate is not about this log, though its own arithmetic holds"
         say(f"{verdict.answer}: {said.get(verdict.answer, f'the arithmetic holds, but {doubt}')}")
         if verdict.holds or verdict.answer == "in doubt":
             content = read(certificate)

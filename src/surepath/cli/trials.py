@@ -58,10 +58,14 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Take the next trials to run; exit code 1 when the answer is proven or the budget is spent: none are given."""
+    from surepath._text import check_table
     from surepath.errors import BudgetError, StoppedError
+    from surepath.study.sheets import random_wells
 
-    if sheet is not None:
+    if sheet is not None:  # what can be refused is, before any trial is assigned
         refuse_existing(sheet, force)
+        random_wells(n if wells else 0)
+        check_table(sheet)
     found = load(storage, name)
     try:
         limit: dict[str, Any] = {} if budget is None else {"budget": budget}
@@ -232,11 +236,11 @@ def exclude(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Exclude options that cannot be run: a fact of the world, never a verdict on their scores."""
+    """Exclude options that cannot be run, for good: a fact of the world, never a verdict on their scores."""
     found = load(storage, name)
     out = pairs(options, "an option")
     found.exclude(out)
-    answer(as_json, {"excluded": out}, f"excluded {shown_plan(out)}")
+    answer(as_json, {"excluded": out}, f"excluded {shown_plan(out)}, for good")
 
 
 ASSUMPTION = (

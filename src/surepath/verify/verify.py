@@ -27,7 +27,18 @@ from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.verify import file
 from surepath.verify.bound import KEPT_FIELDS, Kept, PlainBound, Scores, StageBound, Sums, kept_moments
-from surepath.verify.log import Action, Log, Replay, in_order, is_action, largest_known, read_log, too_coarse, whole
+from surepath.verify.log import (
+    Action,
+    Log,
+    LogError,
+    Replay,
+    in_order,
+    is_action,
+    largest_known,
+    read_log,
+    too_coarse,
+    whole,
+)
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 
@@ -83,7 +94,7 @@ def verify(
             warnings are not computed again from the log.
 
     Raises:
-        CertificateError: When it is not a certificate of this format.
+        CertificateError: When it is not a certificate of this format, or the file of the log is no exported log.
     """
     if isinstance(certificate, Mapping):
         content = file.checked_kind(dict(certificate), "this mapping")
@@ -93,6 +104,8 @@ def verify(
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             _check(content, verdict, log, watch)
+    except LogError:
+        raise
     except Exception as error:  # whatever a forger has written there: it proves nothing
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")

@@ -55,7 +55,11 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
         "ruled_out": int((~learner.active).sum()),
         "sentence": sentence(mdp, learner, now),
         "warnings": warnings(mdp, fold, now.findings),
-        "notes": [*(["What is proven changes at the end of a round"] if round_facts(fold.view) else []), *notes(fold)],
+        "notes": [
+            *(["What is proven changes at the end of a round"] if round_facts(fold.view) else []),
+            *notes(fold),
+            *([f"Excluded: {'; '.join(now.excluded)}; the proof is over the rest"] if now.excluded else []),
+        ],
     }
     record = now.as_dict()
     del record["storage"]  # the server's own affair
