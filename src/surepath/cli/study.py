@@ -133,7 +133,9 @@ def _number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise typer.BadParameter(f"a score is a number, not {shown(word)!r}") from None
+        from surepath.study.sheets import point_hint
+
+        raise typer.BadParameter(f"a score is a number, not {shown(word)!r}{point_hint(word)}") from None
 
 
 def _json(text: str, what: str) -> Any:

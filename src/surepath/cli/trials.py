@@ -264,7 +264,8 @@ def import_log(
     count = import_past(found, path, again=again)
     rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
     rest += f"; {count.failed:,} failed at the first step and hold no score" if count.failed else ""
-    said = f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}"
+    said = f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}"
+    said += f"\n{ASSUMPTION}" if count.imported else ""
     if not count.imported and count.repeated:
         said = f"{shown(path.name)} was imported before; nothing changed"
     answer(as_json, {**count._asdict(), "assumption": ASSUMPTION}, said)

@@ -405,7 +405,7 @@ class Fold:
         told = None if isinstance(self.learner, StudyRounds) else self._told_all()
         knows = told is not None and not told.stopped
         plays = [*self.pending(running=knows), *beside]
-        learner = told if knows else self.learner
+        learner: Any = told if knows else self.learner
         paths: IntArray = learner.ask_beside(np.array(plays, dtype=np.int64).reshape(-1, self.mdp.horizon), n)
         return paths
 

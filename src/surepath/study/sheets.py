@@ -260,8 +260,35 @@ def _number(cell: str, column: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or "_" in cell:
-        raise RewardError(f"{where}: {column} must be a number, or {FAILED_WORD}, not {cell!r}")
+        raise RewardError(f"{where}: {column} must be a number, or {FAILED_WORD}, not {cell!r}{point_hint(cell)}")
     return value
+
+
+_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)  # a number with a decimal comma
+
+
+def point_hint(word: str) -> str:
+    """Say how to write a number with a decimal comma; "" for anything else."""
+    hint = "; write a decimal point (a comma is read only in sheets whose cells semicolons or tabs part)"
+    return hint if _COMMA.fullmatch(word) else ""
+
+
+def _with_points(row: dict[str, str], columns: Sequence[str], where: str, seen: dict[str, str]) -> dict[str, str]:
+    """Return the row with decimal points for commas; `seen` holds the first cell of a sheet with each of the two."""
+    found = dict(row)
+    for column in columns:
+        words = row[column].split()
+        for word in words:
+            mark = "comma" if _COMMA.fullmatch(word) else "point" if "." in word and "," not in word else ""
+            if mark:
+                seen.setdefault(mark, f"{where}: {column} is {word!r}")
+        if len(seen) == 2:
+            raise RewardError(
+                f"{seen['comma']} with a decimal comma, but {seen['point']} with a point, which may part thousands; "
+                f"write all scores one way"
+            )
+        found[column] = " ".join(word.replace(",", ".") if _COMMA.fullmatch(word) else word for word in words)
+    return found
 
 
 def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, str]]]:
@@ -271,6 +298,7 @@ def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[
     mark = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     header: list[str] | None = None
+    decimals: dict[str, str] = {}
     line = 1
     try:
         for row in reader:
@@ -285,8 +313,8 @@ def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[
                 raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")
             found = dict(zip(header, cells))
             if mark != ",":  # then a comma in a number is a decimal point
-                numbers = [*score_columns(mdp), *(["cost"] if "cost" in found else [])]
-                found |= {key: found[key].replace(",", ".", 1) for key in numbers}
+                numbers = [*score_columns(mdp), *(name for name in ("cost", "baseline") if name in found)]
+                found = _with_points(found, numbers, where, decimals)
             yield where, found
     except csv.Error as error:
         raise StudyError(f"{name}, line {line} is not valid CSV: {error}") from None
