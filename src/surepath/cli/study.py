@@ -48,8 +48,7 @@ app.add_typer(study, name="study")
 DEFAULT_STORAGE = "sqlite:///study.db"
 
 Storage = Annotated[
-    str,
-    typer.Option(envvar="SUREPATH_STORAGE", help="sqlite:///FILE, a file name, or postgresql://USER@HOST/DATABASE."),
+    str, typer.Option(envvar="SUREPATH_STORAGE", help="sqlite:///FILE, a file name, or postgresql://HOST/DB.")
 ]
 Name = Annotated[str | None, typer.Option(help="The study; may be left out where the storage has one.")]
 Number = Annotated[int, typer.Argument(min=1, help="The number of the trial.")]

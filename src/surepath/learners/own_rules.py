@@ -25,7 +25,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from inspect import isroutine
+from inspect import isroutine, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -142,6 +142,12 @@ class OwnRule:
 
     def __init__(self, role: str, function: Callable[..., Any]) -> None:
         self.role, self.function = role, function
+        try:
+            signature(function).bind(*(("view",) if OUT[role] is None else ("view", "out")))
+        except TypeError:
+            takes = {"sampling": "view, path", "elimination": "view, drop", "stopping": "view"}[role]
+            name = getattr(function, "__name__", "rule")
+            raise SettingError(f"{name}: a {role} rule must take ({takes}), not {signature(function)}") from None
         self.compiled, why = compiled(function, OUT[role])
         self.reference: Any = reference_of(function) or function  # "module:function" where that can be imported
         self.label: str = getattr(function, "__name__", "rule")
