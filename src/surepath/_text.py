@@ -117,6 +117,16 @@ _FORMULA = re.compile(r"(^|[;\n])(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _FORMULA_WRITTEN = re.compile(r"(^|[;\n])'(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
+DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def point_hint(word: str) -> str:
+    """Say how to write a number with a decimal comma; "" for anything else."""
+    return (
+        "; write a decimal point (commas are read in sheets with semicolons)" if DECIMAL_COMMA.fullmatch(word) else ""
+    )
+
+
 def csv_line(cells: Iterable[Any]) -> str:
     """Write a line of a CSV file; numbers as they are, texts as `safe_cell` writes them."""
     out = io.StringIO()
@@ -202,10 +212,7 @@ def write_bytes(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True,
                 file.flush()
                 if sync:
                     os.fsync(file.fileno())
-            if replace:
-                os.replace(partial, path)
-            else:
-                partial.unlink()
+            os.replace(partial, path) if replace else partial.unlink()
         except BaseException:
             with contextlib.suppress(OSError):
                 partial.unlink()

@@ -16,7 +16,7 @@ from urllib.parse import quote as url_quote
 
 import typer
 
-from surepath._text import many, shown
+from surepath._text import many, point_hint, shown
 from surepath.cli.main import (
     MOST_WORKERS,
     AsJson,
@@ -132,8 +132,6 @@ def _number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        from surepath.study.sheets import point_hint
-
         raise typer.BadParameter(f"a score is a number, not {shown(word)!r}{point_hint(word)}") from None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surepath._text import many, shown
+from surepath._text import check_table, many, shown, write_table
 from surepath.cli.main import AsJson, answer, app, print_json, refuse_existing, say
 from surepath.cli.problem import open_problem
 from surepath.cli.study import (
@@ -58,7 +58,6 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """Take the next trials to run; exit code 1 when the answer is proven or the budget is spent: none are given."""
-    from surepath._text import check_table
     from surepath.errors import BudgetError, StoppedError
     from surepath.study.sheets import random_wells
 
@@ -101,7 +100,6 @@ def ask(
 
 
 def _write_sheet(found: Study, trials: list[Any], sheet: Path, wells: bool) -> None:
-    from surepath._text import write_table
     from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
@@ -264,8 +262,9 @@ def import_log(
     count = import_past(found, path, again=again)
     rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
     rest += f"; {count.failed:,} failed at the first step and hold no score" if count.failed else ""
-    said = f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}"
-    said += f"\n{ASSUMPTION}" if count.imported else ""
+    said = f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}" + (
+        f"\n{ASSUMPTION}" if count.imported else ""
+    )
     if not count.imported and count.repeated:
         said = f"{shown(path.name)} was imported before; nothing changed"
     answer(as_json, {**count._asdict(), "assumption": ASSUMPTION}, said)

@@ -326,9 +326,8 @@ def overview_cells(comparison: polars.DataFrame, base: str | None) -> Cells:
         own = comparison.filter(comparison["learner"] == learner)
         cut = ">=" if (own["censored"] > 0).any() else ""
         wrong = own["wrong"].drop_nulls().to_list()
-        played = own.unique(["instance", "delta"])  # one run serves every epsilon
-        cells = [shown(learner), f"{played.height:,}", f"{played['runs'].sum():,}"]
-        cells.append(f"{cut}{_geometric(own['mean']):,.0f}")
+        one = own.unique(["instance", "delta"])  # a run serves every epsilon
+        cells = [shown(learner), f"{one.height:,}", f"{one['runs'].sum():,}", f"{cut}{_geometric(own['mean']):,.0f}"]
         cells.append(f"{max(wrong):.2%}" if wrong else "")
         if against:
             ratios = own["ratio"].drop_nulls()

@@ -217,10 +217,8 @@ class Results:
 
     def __repr__(self) -> str:
         cut, wrong = int(self.censored.sum()), int((~self.correct & ~self.censored).sum())
-        return (
-            f"Results({many(len(self), 'row')}, mean tau {'>=' if cut else ''}{self.mean_tau():.6g}, {wrong:,} wrong, "
-            f"{cut:,} cut by the budget)"
-        )
+        mean = f"{'>=' if cut else ''}{self.mean_tau():.6g}"
+        return f"Results({many(len(self), 'row')}, mean tau {mean}, {wrong:,} wrong, {cut:,} cut by the budget)"
 
 
 # Stepwise -------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surepath._checks import repeated
-from surepath._text import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
+from surepath._text import DECIMAL_COMMA, csv_line, is_workbook, plain_cell, point_hint, read_bytes, workbook_text
 from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.study.storage import PAGE, Reading, Writing
@@ -264,31 +264,16 @@ def _number(cell: str, column: str, where: str) -> float:
     return value
 
 
-_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)  # a number with a decimal comma
-
-
-def point_hint(word: str) -> str:
-    """Say how to write a number with a decimal comma; "" for anything else."""
-    hint = "; write a decimal point (a comma is read only in sheets whose cells semicolons or tabs part)"
-    return hint if _COMMA.fullmatch(word) else ""
-
-
-def _with_points(row: dict[str, str], columns: Sequence[str], where: str, seen: dict[str, str]) -> dict[str, str]:
-    """Return the row with decimal points for commas; `seen` holds the first cell of a sheet with each of the two."""
-    found = dict(row)
+def _with_points(row: dict[str, str], columns: Sequence[str], where: str, seen: dict[str, str]) -> None:
+    """Write decimal points for commas; `seen` holds the first cell of a sheet with each of the two."""
     for column in columns:
         words = row[column].split()
         for word in words:
-            mark = "comma" if _COMMA.fullmatch(word) else "point" if "." in word and "," not in word else ""
-            if mark:
-                seen.setdefault(mark, f"{where}: {column} is {word!r}")
+            if DECIMAL_COMMA.fullmatch(word) or ("." in word and "," not in word):
+                seen.setdefault("," if "," in word else ".", f"{where}: {column} is {word!r}")
         if len(seen) == 2:
-            raise RewardError(
-                f"{seen['comma']} with a decimal comma, but {seen['point']} with a point, which may part thousands; "
-                f"write all scores one way"
-            )
-        found[column] = " ".join(word.replace(",", ".") if _COMMA.fullmatch(word) else word for word in words)
-    return found
+            raise RewardError(f"{seen[',']} with a decimal comma, but {seen['.']} with a point; write all in one way")
+        row[column] = " ".join(word.replace(",", ".") if DECIMAL_COMMA.fullmatch(word) else word for word in words)
 
 
 def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, str]]]:
@@ -314,7 +299,7 @@ def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[
             found = dict(zip(header, cells))
             if mark != ",":  # then a comma in a number is a decimal point
                 numbers = [*score_columns(mdp), *(name for name in ("cost", "baseline") if name in found)]
-                found = _with_points(found, numbers, where, decimals)
+                _with_points(found, numbers, where, decimals)
             yield where, found
     except csv.Error as error:
         raise StudyError(f"{name}, line {line} is not valid CSV: {error}") from None

@@ -15,8 +15,6 @@ from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from surepath._checks import BoolArray, rounded_up
 from surepath._text import many, shown
 from surepath.learners.base import proven_gap
@@ -117,7 +115,7 @@ def status_in_words(now: Status) -> str:
         f"{': done' if now.done and not now.findings else ''}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
-    lines += [f"excluded: {shown('; '.join(now.excluded))}"] if now.excluded else []
+    lines += [f"excluded: {shown('; '.join(now.excluded))}; the proof is over the rest"] if now.excluded else []
     lines += [shown(now.doubt)] if now.doubt else []
     lines += [round_in_words(now.round)] if now.round is not None else []
     lines += [waiting] if (waiting := waiting_in_words(now)) else []
@@ -236,9 +234,8 @@ class Status:
         own = {name: found[name] for name in cls.__dataclass_fields__ if name != "storage"}
         for name in ("running", "overdue"):
             own[name] = tuple(Trial.of_wire(one, mdp) for one in own[name])
-        own |= {"best_path": tuple(own["best_path"]), "best_plan": mdp.plan(own["best_path"])}
-        own |= {"workers": tuple(Worker(**one) for one in own["workers"])}
-        own |= {name: tuple(own[name]) for name in ("findings", "excluded")}
+        own |= {name: tuple(own[name]) for name in ("best_path", "findings", "excluded")}
+        own |= {"workers": tuple(Worker(**one) for one in own["workers"]), "best_plan": mdp.plan(own["best_path"])}
         own["certified_gap"] = math.inf if own["certified_gap"] is None else float(own["certified_gap"])
         return cls(**own, storage=storage)
 
@@ -295,13 +292,12 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
 
 def _excluded(mdp: MDP, out: BoolArray) -> tuple[str, ...]:
     """Name excluded options as step=option, and in how many states where they are open in others."""
-    states = Counter((stage_of(mdp, arc), mdp.action_label(arc)) for arc in np.flatnonzero(out).tolist())
+    states = Counter((stage_of(mdp, arc), mdp.action_label(arc)) for arc in out.nonzero()[0].tolist())
     found = []
     for (stage, option), count in states.items():
         arcs = range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1]))
         total = sum(mdp.action_label(arc) == option for arc in arcs)
-        where = f" (in {count:,} of {total:,} states)" if count < total else ""
-        found.append(f"{step_names(mdp)[stage]}={option}{where}")
+        found.append(f"{step_names(mdp)[stage]}={option}" + f" (in {count} of {total} states)" * (count < total))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from surepath._checks import LARGEST
 from surepath._text import read_text
-from surepath.errors import CertificateError, ProblemError
+from surepath.errors import CertificateError, LogError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import SOURCES, STATES, TIGHTEN, WORST, MissingRule
@@ -26,10 +26,6 @@ from surepath.verify.file import SOURCES, STATES, TIGHTEN, WORST, MissingRule
 MOST_LOG_BYTES = 4 * 1024**3
 LOG_FORMAT = "surepath-study-log"
 FROZEN = ("name", "problem", "problem_hash", "settings", "options", "created", "version")
-
-
-class LogError(CertificateError):
-    """A file that is no exported log: it says nothing about the certificate."""
 
 
 class Trial(NamedTuple):

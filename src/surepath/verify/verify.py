@@ -21,24 +21,13 @@ from typing import Any
 import numpy as np
 
 from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
-from surepath.errors import CertificateError, SurepathError
+from surepath.errors import CertificateError, LogError, SurepathError
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
 from surepath.verify import file
 from surepath.verify.bound import KEPT_FIELDS, Kept, PlainBound, Scores, StageBound, Sums, kept_moments
-from surepath.verify.log import (
-    Action,
-    Log,
-    LogError,
-    Replay,
-    in_order,
-    is_action,
-    largest_known,
-    read_log,
-    too_coarse,
-    whole,
-)
+from surepath.verify.log import Action, Log, Replay, in_order, is_action, largest_known, read_log, too_coarse, whole
 from surepath.verify.noise import checker_of
 from surepath.verify.rounds import PlainRounds, Round, read_rounds, refusal, same_in_log
 
