@@ -110,6 +110,8 @@ def test_past_results(here: Path) -> None:
     (here / "past.csv").write_text(
         "chunk,model,score.chunk,score.model\n256,small,0.5,0.4\n512,large,0.7,\n512,small,,\n"
     )
+    (here / "none.csv").write_text("chunk,model,score.chunk,score.model\n")
+    assert call("import-log", "none.csv") == "imported 0 trials from none.csv\n"  # and no word on the proof
     said = call("import-log", "past.csv")
     assert said.startswith("imported 2 trials from past.csv; 1 row without any score left out\nThe proof now rests")
     assert "not picked by how they came out" in said
