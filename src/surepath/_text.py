@@ -117,6 +117,16 @@ _FORMULA = re.compile(r"(^|[;\n])(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _FORMULA_WRITTEN = re.compile(r"(^|[;\n])'(?='*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
 
+DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def point_hint(word: str) -> str:
+    """Say how to write a number with a decimal comma; "" for anything else."""
+    return (
+        "; write a decimal point (commas are read in sheets with semicolons)" if DECIMAL_COMMA.fullmatch(word) else ""
+    )
+
+
 def csv_line(cells: Iterable[Any]) -> str:
     """Write a line of a CSV file; numbers as they are, texts as `safe_cell` writes them."""
     out = io.StringIO()
@@ -183,11 +193,11 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, data)
 
 
-def write_bytes(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True) -> None:
+def write_bytes(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True, replace: bool = True) -> None:
     """Write a file whole or not at all: to a temporary file beside it, which then replaces it atomically.
 
     Nothing is ever written through a link: one at `path` is itself replaced. Without `sync`, a power failure soon after
-    may leave it cut short.
+    may leave it cut short. Without `replace`, only check that it can be written.
     """
     partial = path.with_name(f".surepath-{os.urandom(8).hex()}{PARTIAL_ENDING}")
     try:
@@ -202,7 +212,7 @@ def write_bytes(path: Path, data: bytes | Iterable[bytes], *, sync: bool = True)
                 file.flush()
                 if sync:
                     os.fsync(file.fileno())
-            os.replace(partial, path)
+            os.replace(partial, path) if replace else partial.unlink()
         except BaseException:
             with contextlib.suppress(OSError):
                 partial.unlink()
@@ -226,6 +236,13 @@ def workbook_text(data: bytes, name: str) -> str:
         raise ProblemError(f"{name} is not a workbook that can be read ({cause}); save it as CSV") from cause
     plain = [[int(c) if isinstance(c, float) and c.is_integer() else c for c in row] for row in rows]
     return "".join(map(csv_line, plain))
+
+
+def check_table(path: Path) -> None:
+    """Refuse a table that `write_table` could not write, before anything else is done for it."""
+    if is_workbook(path):
+        _openpyxl("write")
+    write_bytes(path, b"", sync=False, replace=False)
 
 
 def write_table(path: Path, text: str) -> None:

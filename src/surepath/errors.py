@@ -66,6 +66,10 @@ class CertificateError(StudyError, ValueError):
     """A certificate that cannot be read at all (one that is read and found false is a verdict, not an error)."""
 
 
+class LogError(CertificateError):
+    """A file that is no exported log: it says nothing about the certificate that was to be compared with it."""
+
+
 class InfeasibleError(SurepathError, ValueError):
     """A flow problem without a solution; `cut` holds the arcs that show why."""
 

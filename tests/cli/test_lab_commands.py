@@ -50,7 +50,7 @@ def test_run_resume_and_compare(spec: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     report = ["experiment", "report", str(out), "--baseline", "BPIUCRL"]
     text = CliRunner().invoke(app, report).stdout
-    assert text.startswith("| learner | cells | runs | mean trials (geometric) | wrong at most | ratio |\n")
+    assert text.startswith("| learner | cells | runs | mean trials (geometric) | wrong at most | ratio to BPIUCRL |\n")
     rows = json.loads(CliRunner().invoke(app, [*report, "--json"]).stdout)["rows"]
     assert {row["learner"] for row in rows} == {"BPIUCRL", "max-diameter"}
     assert "runs are stored" not in text

@@ -51,6 +51,7 @@ def test_every_command_has_json_and_a_help_line(name: str) -> None:
     options = {option for parameter in command.params for option in parameter.opts}  # type: ignore[attr-defined]
     assert "--json" in options, f"surepath {name} lacks --json"
     assert command.help, f"surepath {name} lacks a help line"  # type: ignore[attr-defined]
+    assert "…" not in call(*name.split(), "--help"), "a word is too long for a terminal of 80 columns"
 
 
 def test_version_and_help() -> None:

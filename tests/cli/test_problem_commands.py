@@ -183,4 +183,7 @@ def test_steps_are_counted_from_one_and_the_curve_names_its_learner(tmp_path: Pa
     assert "step 1 (x)" in shown
     assert "step 2 (y)" in shown
     options = ("--epsilon", "0.5", "--delta", "0.1", "--worlds", "2", "--seconds", "0")
-    assert "What Rounds needs for each epsilon:" in shell("estimate", str(file), *options, folder=tmp_path).stdout
+    assert (
+        "What Rounds needs for each epsilon, each played alone"
+        in shell("estimate", str(file), *options, folder=tmp_path).stdout
+    )

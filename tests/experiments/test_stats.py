@@ -139,18 +139,16 @@ def test_cut_runs_make_ratios_bounds() -> None:
 
 def test_the_overview_has_one_row_per_learner() -> None:
     rows = [
-        ("a", 10.0, 0.0, 0, None),
-        ("b", 40.0, 0.02, 0, 0.25),
-        ("a", 1000.0, 0.01, 0, None),
-        ("b", 90.0, None, 3, 0.5),
+        ("a", "x", 10.0, 0.0, 0, None),
+        ("b", "x", 40.0, 0.02, 0, 0.25),
+        ("a", "y", 1000.0, 0.01, 0, None),
+        ("b", "x", 90.0, None, 3, 0.5),  # another epsilon of the same runs
     ]
-    frame = polars.DataFrame(
-        [dict(zip(("learner", "mean", "wrong", "censored", "ratio"), row), runs=10) for row in rows],
-        infer_schema_length=None,
-    )
-    lines = markdown_table(*overview_cells(frame)).splitlines()
-    assert lines[0] == "| learner | cells | runs | mean trials (geometric) | wrong at most | ratio |"
-    assert lines[2:] == ["| a | 2 | 20 | 100 | 1.00% |  |", "| b | 2 | 20 | >=60 | 2.00% | 0.354 |"]
+    names = ("learner", "instance", "mean", "wrong", "censored", "ratio")
+    frame = polars.DataFrame([dict(zip(names, row), runs=10, delta=0.1) for row in rows], infer_schema_length=None)
+    lines = markdown_table(*overview_cells(frame, "a")).splitlines()
+    assert lines[0] == "| learner | cells | runs | mean trials (geometric) | wrong at most | ratio to a |"
+    assert lines[2:] == ["| a | 2 | 20 | 100 | 1.00% |  |", "| b | 1 | 10 | >=60 | 2.00% | 0.354 |"]
 
 
 def test_failure_rates_count_wrong_answers_of_runs_that_stopped() -> None:

@@ -156,6 +156,8 @@ def test_functions_are_checked() -> None:
             EPRL(families.paper_random().mdp, 0.1, 0.1, 1.0, sampling=given)
     with pytest.raises(SettingError, match=r"check_rule needs a function \(view, ...\), not str"):
         check_rule("widest")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match=r"at_once: a sampling rule must take \(view, path\), not \(view"):
+        check_rule(functions.at_once)
 
 
 @pytest.mark.parametrize(

@@ -58,12 +58,19 @@ def states(study: Study) -> list[str]:
         ("1,small,short,0.5,0.5\n2,large,short,0.5\n", "line 3 has 4 cells; the header has 5 columns"),
         ("1,small,short,0.5,0.5\n1,small,short,0.5,0.6\n", "line 3: trial 1 was already recorded as"),
         ('1,small,short,0.5,0.5\n2,"large,short,0.5,0.5\n', "line 3 is not valid CSV"),
+        ('1,small,short,0.5,"0,447"\n', r"line 2: .* not '0,447'; write a decimal point"),
+        (
+            "1;small;short;;\n2;large;short;1,5;1.234\n",
+            r"line 3: score.model is '1,5' with a decimal comma, but .*line 3: score.prompt is '1.234' with a point",
+        ),
+        ("1;small;short;0,5;1.234,5\n", r"line 2: score.prompt must be a number, or failed, not '1\.234,5'$"),
+        ("1;small;short;0,5;0,5\n2;large;short;0,5;12.5\n", "line 2: score.model is '0,5' .*line 3: score.prompt is"),
     ],
 )
 def test_a_wrong_row_is_named_and_nothing_is_taken(rows: str, words: str) -> None:
     study, _ = asked(4)
     with pytest.raises((StudyError, RewardError), match=f"plate.csv, {words}"):
-        tell(study, HEAD + rows)
+        tell(study, HEAD.replace(",", ";" if rows[1] == ";" else ",") + rows)
     assert set(states(study)) == {"running"}
 
 

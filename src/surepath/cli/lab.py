@@ -39,7 +39,7 @@ def simulate(
         typer.Option(help="Of Challenger: any, or independent; by default what suits how the scores are drawn."),
     ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=max-diameter.")
+        list[str] | None, typer.Option("--set", help="Setting of the learner, such as sampling=thrifty.")
     ] = None,
     runs: Annotated[int, typer.Option(help="How many runs.")] = 100,
     seed: Annotated[int, typer.Option(help="Main seed; run i has a child of its own.")] = 0,
@@ -205,7 +205,7 @@ def report_command(
     if as_json:
         print_json({"out": str(file), "rows": made.comparison.to_dicts(), "rates": made.rates.to_dicts()})
         return
-    typer.echo(markdown_table(*overview_cells(made.comparison)))
+    typer.echo(markdown_table(*overview_cells(made.comparison, made.baseline)))
     for line in made.findings:
         say(shown(line))
     say(f"report: {shown(file)}")

@@ -585,5 +585,5 @@ def _print_curve(console: Any, answer: Estimate) -> None:
         share = (log(costs[0] + 1) - least) / (most - least or 1.0) if isfinite(costs[0]) else 1.0
         asked = abs(epsilon - answer.settings["epsilon"]) < 1e-12
         table.add_row(f"{epsilon:.3g}", *cells, "▇" * (1 + round(29 * share)), style="bold" if asked else None)
-    console.print(f"\nWhat {next(iter(answer.trials))} needs for each epsilon:")
+    console.print(f"\nWhat {next(iter(answer.trials))} needs for each epsilon, each played alone in the same worlds:")
     console.print(table)

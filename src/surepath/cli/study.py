@@ -16,7 +16,7 @@ from urllib.parse import quote as url_quote
 
 import typer
 
-from surepath._text import many, shown
+from surepath._text import many, point_hint, shown
 from surepath.cli.main import (
     MOST_WORKERS,
     AsJson,
@@ -48,8 +48,7 @@ app.add_typer(study, name="study")
 DEFAULT_STORAGE = "sqlite:///study.db"
 
 Storage = Annotated[
-    str,
-    typer.Option(envvar="SUREPATH_STORAGE", help="sqlite:///FILE, a file name, or postgresql://USER@HOST/DATABASE."),
+    str, typer.Option(envvar="SUREPATH_STORAGE", help="sqlite:///FILE, a file name, or postgresql://HOST/DB.")
 ]
 Name = Annotated[str | None, typer.Option(help="The study; may be left out where the storage has one.")]
 Number = Annotated[int, typer.Argument(min=1, help="The number of the trial.")]
@@ -97,7 +96,8 @@ def pairs(words: Sequence[str], what: str) -> dict[str, str]:
         if not sign:
             raise typer.BadParameter(f"{what} is written STEP={example}; {shown(word)!r} has no '='")
         if step in found:
-            raise typer.BadParameter(f"the step {shown(step)!r} is named twice")
+            more = "; give one option of a step, in further calls the others" if what == "an option" else ""
+            raise typer.BadParameter(f"the step {shown(step)!r} is named twice{more}")
         found[step] = value
     return found
 
@@ -132,7 +132,7 @@ def _number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
-        raise typer.BadParameter(f"a score is a number, not {shown(word)!r}") from None
+        raise typer.BadParameter(f"a score is a number, not {shown(word)!r}{point_hint(word)}") from None
 
 
 def _json(text: str, what: str) -> Any:
@@ -543,6 +543,8 @@ def verify(
     else:
         doubt = shown(verdict.differences[0]) if verdict.answer == "in doubt" else ""
         said = {"yes": "the certificate holds", "no": "the certificate does not hold"}
+        if verdict.answer == "no" and (storage or log) and check_alone(certificate).answer != "no":
+            said["no"] = "the certificate is not about this log, though its own arithmetic holds"
         say(f"{verdict.answer}: {said.get(verdict.answer, f'the arithmetic holds, but {doubt}')}")
         if verdict.holds or verdict.answer == "in doubt":
             content = read(certificate)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from surepath._text import many, shown
+from surepath._text import check_table, many, shown, write_table
 from surepath.cli.main import AsJson, answer, app, print_json, refuse_existing, say
 from surepath.cli.problem import open_problem
 from surepath.cli.study import (
@@ -59,9 +59,12 @@ def ask(
 ) -> None:
     """Take the next trials to run; exit code 1 when the answer is proven or the budget is spent: none are given."""
     from surepath.errors import BudgetError, StoppedError
+    from surepath.study.sheets import random_wells
 
-    if sheet is not None:
+    if sheet is not None:  # what can be refused is, before any trial is assigned
         refuse_existing(sheet, force)
+        random_wells(n if wells else 0)
+        check_table(sheet)
     found = load(storage, name)
     try:
         limit: dict[str, Any] = {} if budget is None else {"budget": budget}
@@ -97,7 +100,6 @@ def ask(
 
 
 def _write_sheet(found: Study, trials: list[Any], sheet: Path, wells: bool) -> None:
-    from surepath._text import write_table
     from surepath.study.creation import duration_text
     from surepath.study.sheets import sheet_text
 
@@ -232,11 +234,11 @@ def exclude(
     name: Name = None,
     as_json: AsJson = False,
 ) -> None:
-    """Exclude options that cannot be run: a fact of the world, never a verdict on their scores."""
+    """Exclude options that cannot be run, for good: a fact of the world, never a verdict on their scores."""
     found = load(storage, name)
     out = pairs(options, "an option")
     found.exclude(out)
-    answer(as_json, {"excluded": out}, f"excluded {shown_plan(out)}")
+    answer(as_json, {"excluded": out}, f"excluded {shown_plan(out)}, for good")
 
 
 ASSUMPTION = (
@@ -260,7 +262,9 @@ def import_log(
     count = import_past(found, path, again=again)
     rest = f"; {many(count.empty, 'row')} without any score left out" if count.empty else ""
     rest += f"; {count.failed:,} failed at the first step and hold no score" if count.failed else ""
-    said = f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}\n{ASSUMPTION}"
+    said = f"imported {many(count.imported, 'trial')} from {shown(path.name)}{rest}" + (
+        f"\n{ASSUMPTION}" if count.imported else ""
+    )
     if not count.imported and count.repeated:
         said = f"{shown(path.name)} was imported before; nothing changed"
     answer(as_json, {**count._asdict(), "assumption": ASSUMPTION}, said)

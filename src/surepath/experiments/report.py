@@ -218,6 +218,7 @@ class Report(NamedTuple):
     rates: polars.DataFrame
     findings: list[str]
     html: str
+    baseline: str | None  # the learner of its ratios
 
 
 def write_report(folder: str | Path, out: str | Path, baseline: str | None = None) -> Report:
@@ -249,12 +250,12 @@ def write_report(folder: str | Path, out: str | Path, baseline: str | None = Non
     judged = judged.with_columns((~too_often(rates)).alias("fits delta?"))
     parts = [f"<h1>Experiment {escape(name)}</h1>", f"<p>{escape(size)}, surepath {manifest['version']}.</p>", "<ul>"]
     parts += [*(f"<li>{escape(shown(line))}</li>" for line in findings), "</ul>"]
-    parts += ["<h2>Cost</h2>", f'<p class="how">{escape(ABOUT_COSTS)}</p>', table(*overview_cells(comparison))]
+    parts += ["<h2>Cost</h2>", f'<p class="how">{escape(ABOUT_COSTS)}</p>', table(*overview_cells(comparison, base))]
     parts += [folded(every, table(*frame_cells(comparison)))]
     parts += ["<h2>Wrong answers against delta</h2>", f'<p class="how">{escape(ABOUT_RATES)}</p>']
     parts += [table(*frame_cells(judged)), *_pictures(rows, base), "<h2>Settings</h2>"]
     parts += [settings("The spec", spec), settings("Every setting of each learner", chosen)]
-    made = Report(comparison, rates, findings, page(f"Experiment {name}", parts))
+    made = Report(comparison, rates, findings, page(f"Experiment {name}", parts), base)
     write_text(file, made.html)
     return made
 
@@ -312,19 +313,21 @@ def _cell(value: Any) -> str:
     return f"{value:,.0f}" if isinstance(value, int) or 1000 <= value < np.inf else f"{value:.4g}"
 
 
-def overview_cells(comparison: polars.DataFrame) -> Cells:
+def overview_cells(comparison: polars.DataFrame, base: str | None) -> Cells:
     """Return one row per learner: geometric means over instances, deltas and epsilons, and the largest error rate.
 
-    A learner whose runs were cut in some cells is marked with >=.
+    A cell is an instance and a delta, as in a spec. A learner whose runs were cut in some cells is marked with >=.
     """
     against = "ratio" in comparison.columns
-    head = ["learner", "cells", "runs", "mean trials (geometric)", "wrong at most", *(["ratio"] if against else [])]
+    head = ["learner", "cells", "runs", "mean trials (geometric)", "wrong at most"]
+    head += [f"ratio to {shown(base)}"] if against else []
     body = []
     for learner in comparison["learner"].unique(maintain_order=True).to_list():
         own = comparison.filter(comparison["learner"] == learner)
         cut = ">=" if (own["censored"] > 0).any() else ""
         wrong = own["wrong"].drop_nulls().to_list()
-        cells = [shown(learner), f"{own.height:,}", f"{own['runs'].sum():,}", f"{cut}{_geometric(own['mean']):,.0f}"]
+        one = own.unique(["instance", "delta"])  # a run serves every epsilon
+        cells = [shown(learner), f"{one.height:,}", f"{one['runs'].sum():,}", f"{cut}{_geometric(own['mean']):,.0f}"]
         cells.append(f"{max(wrong):.2%}" if wrong else "")
         if against:
             ratios = own["ratio"].drop_nulls()

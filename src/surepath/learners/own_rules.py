@@ -26,7 +26,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from inspect import isroutine
+from inspect import isroutine, signature
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -143,9 +143,14 @@ class OwnRule:
 
     def __init__(self, role: str, function: Callable[..., Any]) -> None:
         self.role, self.function = role, function
+        self.label: str = getattr(function, "__name__", "rule")
+        try:
+            signature(function).bind(*(("view",) if OUT[role] is None else ("view", "out")))
+        except TypeError:
+            takes = {"sampling": "view, path", "elimination": "view, drop", "stopping": "view"}[role]
+            raise SettingError(f"{self.label}: a {role} rule must take ({takes}), not {signature(function)}") from None
         self.compiled, why = compiled(function, OUT[role])
         self.reference: Any = reference_of(function) or function  # "module:function" where that can be imported
-        self.label: str = getattr(function, "__name__", "rule")
         if self.compiled is None:
             warnings.warn(
                 f"{self.label} runs in Python, about a thousand times slower than compiled: Numba says {why}",

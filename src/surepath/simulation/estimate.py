@@ -199,7 +199,6 @@ def _range(mdp: MDP, spread: tuple[float, float] | None) -> tuple[FloatArray, Fl
 # answered by one curve: how many trials an epsilon takes, and which epsilon a number of trials buys.
 
 WORST_NOISE = "Challenger, worst noise"  # as much as a declared range allows
-CURVE_WORLDS = 10  # of the curve over epsilon, at most
 CURVE_POINTS = 8
 
 
@@ -324,12 +323,14 @@ def estimate(
                 seen = zip(trials[leader], censored[leader])
                 points[aim] = [np.inf if cut else tau for tau, cut in seen]
                 continue
-            for i in range(min(worlds, CURVE_WORLDS)):
+            taus: list[float] = []
+            for i in range(worlds):  # the same ones for every epsilon: medians of others would not compare
                 if halt.is_set():
                     break
                 tau, cut = _trials_seen(partial(play, leader, i, aim), budget, budget)
-                if not halt.is_set():
-                    points.setdefault(aim, []).append(np.inf if cut else tau)
+                taus.append(np.inf if cut else tau)
+            if not halt.is_set():
+                points[aim] = taus
     curve = [(aim, *np.quantile(taus, (0.5, 0.1, 0.9), method="higher").tolist()) for aim, taus in points.items()]
     about = {
         "epsilon": float(epsilon),

@@ -17,6 +17,7 @@ import numpy as np
 
 from surepath._checks import BoolArray, FloatArray, IntArray, check_epsilon, one_of, seed_number, whole
 from surepath._optional import need
+from surepath._text import many
 from surepath._version import __version__
 from surepath.errors import SettingError, SurepathError
 from surepath.kernels.sweeps import Reality, draw_path, reality_of
@@ -215,10 +216,9 @@ class Results:
         return float(wrong.mean() if epsilon is None else wrong[self.at(epsilon)].mean())
 
     def __repr__(self) -> str:
-        return (
-            f"Results({len(self)} rows, mean tau {self.mean_tau():.6g}, wrong {self.failure_rate():.3g}, "
-            f"censored {float(self.censored.mean()):.3g})"
-        )
+        cut, wrong = int(self.censored.sum()), int((~self.correct & ~self.censored).sum())
+        mean = f"{'>=' if cut else ''}{self.mean_tau():.6g}"
+        return f"Results({many(len(self), 'row')}, mean tau {mean}, {wrong:,} wrong, {cut:,} cut by the budget)"
 
 
 # Stepwise -------------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from surepath._checks import repeated
-from surepath._text import csv_line, is_workbook, plain_cell, read_bytes, workbook_text
+from surepath._text import DECIMAL_COMMA, csv_line, is_workbook, plain_cell, point_hint, read_bytes, workbook_text
 from surepath.errors import RewardError, StudyError, SurepathError
 from surepath.model.mdp import MDP
 from surepath.study.storage import PAGE, Reading, Writing
@@ -260,8 +260,20 @@ def _number(cell: str, column: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or "_" in cell:
-        raise RewardError(f"{where}: {column} must be a number, or {FAILED_WORD}, not {cell!r}")
+        raise RewardError(f"{where}: {column} must be a number, or {FAILED_WORD}, not {cell!r}{point_hint(cell)}")
     return value
+
+
+def _with_points(row: dict[str, str], columns: Sequence[str], where: str, seen: dict[str, str]) -> None:
+    """Write decimal points for commas; `seen` holds the first cell of a sheet with each of the two."""
+    for column in columns:
+        words = row[column].split()
+        for word in words:
+            if DECIMAL_COMMA.fullmatch(word) or ("." in word and "," not in word):
+                seen.setdefault("," if "," in word else ".", f"{where}: {column} is {word!r}")
+        if len(seen) == 2:
+            raise RewardError(f"{seen[',']} with a decimal comma, but {seen['.']} with a point; write all in one way")
+        row[column] = " ".join(word.replace(",", ".") if DECIMAL_COMMA.fullmatch(word) else word for word in words)
 
 
 def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[tuple[str, dict[str, str]]]:
@@ -271,6 +283,7 @@ def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[
     mark = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     header: list[str] | None = None
+    decimals: dict[str, str] = {}
     line = 1
     try:
         for row in reader:
@@ -285,8 +298,8 @@ def _rows(mdp: MDP, text: str, name: str, also: Sequence[str] = ()) -> Iterator[
                 raise StudyError(f"{where} has {len(cells)} cells; the header has {len(header)} columns")
             found = dict(zip(header, cells))
             if mark != ",":  # then a comma in a number is a decimal point
-                numbers = [*score_columns(mdp), *(["cost"] if "cost" in found else [])]
-                found |= {key: found[key].replace(",", ".", 1) for key in numbers}
+                numbers = [*score_columns(mdp), *(name for name in ("cost", "baseline") if name in found)]
+                _with_points(found, numbers, where, decimals)
             yield where, found
     except csv.Error as error:
         raise StudyError(f"{name}, line {line} is not valid CSV: {error}") from None

@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,11 +16,11 @@ from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from surepath._checks import rounded_up
+from surepath._checks import BoolArray, rounded_up
 from surepath._text import many, shown
 from surepath.learners.base import proven_gap
 from surepath.model.mdp import MDP
-from surepath.model.paths import Plan, plan_in_words
+from surepath.model.paths import Plan, plan_in_words, stage_of, step_names
 from surepath.model.paths import in_words as costs_in_words
 from surepath.study.creation import duration_text
 from surepath.study.fold import Fold, Point, money
@@ -127,6 +128,7 @@ def status_in_words(now: Status) -> str:
         f"{': done' if now.done and not now.findings else ''}",
     ]
     lines += [f"counted: {now.worth}"] if now.worth else []
+    lines += [f"excluded: {shown('; '.join(now.excluded))}; the proof is over the rest"] if now.excluded else []
     lines += [shown(now.doubt)] if now.doubt else []
     lines += [round_in_words(now.round)] if now.round is not None else []
     lines += [waiting] if (waiting := waiting_in_words(now)) else []
@@ -213,6 +215,7 @@ class Status:
     worth: str  #: How a plan's worth is made of score and cost; "" where it is the score.
     overdue: tuple[Trial, ...]  #: Trials that are awaited though their lease has ended, until `lease_until`.
     late: int  #: Results that came after their trial was given up or cancelled: they do not count.
+    excluded: tuple[str, ...] = ()  #: Options that cannot be run.
     round: dict[str, Any] | None = None  #: Of a study in rounds: number, plans told, plans in all, effects.
 
     @property
@@ -244,8 +247,8 @@ class Status:
         own = {name: found[name] for name in cls.__dataclass_fields__ if name != "storage"}
         for name in ("running", "overdue"):
             own[name] = tuple(Trial.of_wire(one, mdp) for one in own[name])
-        own |= {"best_path": tuple(own["best_path"]), "best_plan": mdp.plan(own["best_path"])}
-        own |= {"workers": tuple(Worker(**one) for one in own["workers"]), "findings": tuple(own["findings"])}
+        own |= {name: tuple(own[name]) for name in ("best_path", "findings", "excluded")}
+        own |= {"workers": tuple(Worker(**one) for one in own["workers"]), "best_plan": mdp.plan(own["best_path"])}
         own["certified_gap"] = math.inf if own["certified_gap"] is None else float(own["certified_gap"])
         return cls(**own, storage=storage)
 
@@ -295,8 +298,20 @@ def status_of(study: Study, fold: Fold, log: Reading) -> Status:
         worth=costs_in_words(study.mdp),
         overdue=tuple(study._trial(row) for row in open_rows if row.state == "expired")[:MOST_LISTED],
         late=fold.tally.sources["late"] + sum(row.source == "late" for row in after),
+        excluded=_excluded(study.mdp, learner.excluded),
         round=round_facts(learner),
     )
+
+
+def _excluded(mdp: MDP, out: BoolArray) -> tuple[str, ...]:
+    """Name excluded options as step=option, and in how many states where they are open in others."""
+    states = Counter((stage_of(mdp, arc), mdp.action_label(arc)) for arc in out.nonzero()[0].tolist())
+    found = []
+    for (stage, option), count in states.items():
+        arcs = range(int(mdp.stage_arc[stage]), int(mdp.stage_arc[stage + 1]))
+        total = sum(mdp.action_label(arc) == option for arc in arcs)
+        found.append(f"{step_names(mdp)[stage]}={option}" + f" (in {count} of {total} states)" * (count < total))
+    return tuple(found)
 
 
 def _workers(running: Iterable[TrialRow]) -> tuple[Worker, ...]:
@@ -338,7 +353,7 @@ def explain(study: Study) -> str:
 
 
 def notes(fold: Fold) -> list[str]:
-    """List what is ordinary and belongs to the proof: trials that failed or were lost, options excluded."""
+    """List what is ordinary and belongs to the proof: trials that failed or were lost."""
     learner: Any = fold.view
     stages = None if isinstance(learner, StudyRounds) else learner.pairs.stages
     meaning: dict[State, str] = dict.fromkeys(
@@ -357,9 +372,6 @@ def notes(fold: Fold) -> list[str]:
         late = fold.tally.sources["late"] if counts and "expired" in lost else 0
         counts += f" ({many(late, 'result')} came too late to count)" if late else ""
         found += [f"Of {many(fold.prefix, 'trial')}, {counts}: {what}"] if counts else []
-    if out := int(learner.excluded.sum()):
-        are = "1 option is" if out == 1 else f"{out:,} options are"
-        found.append(f"{are} excluded as infeasible; the proof is over the rest")
     return found
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from surepath._checks import LARGEST
 from surepath._text import read_text
-from surepath.errors import CertificateError, ProblemError
+from surepath.errors import CertificateError, LogError, ProblemError
 from surepath.model.mdp import MDP
 from surepath.verify.bound import Scores, Sums
 from surepath.verify.file import SOURCES, STATES, TIGHTEN, WORST, MissingRule
@@ -79,7 +79,7 @@ def read_log(path: str | Path, mdp: MDP) -> Log:
     try:
         lines = read_text(file, MOST_LOG_BYTES).splitlines()
     except ProblemError as error:
-        raise CertificateError(str(error)) from None
+        raise LogError(str(error)) from None
     trials, actions, study = [], [], None
     for place, text in enumerate(lines, start=1):
         try:
@@ -93,9 +93,10 @@ def read_log(path: str | Path, mdp: MDP) -> Log:
             elif line.get("entry") == "trial":
                 trials.append(_trial(line, mdp))
         except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-            raise CertificateError(f"{file}, line {place} is not of an exported log (.jsonl): {error}") from None
+            kind = LogError if study is None else CertificateError  # later lines are read as the certificate's problem
+            raise kind(f"{file}, line {place} is not of an exported log (.jsonl): {error}") from None
     if study is None:
-        raise CertificateError(f"{file} is empty")
+        raise LogError(f"{file} is empty")
     return Log(sorted(trials), sorted(actions), study)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from surepath._checks import LARGEST, BoolArray, FloatArray, IntArray
-from surepath.errors import CertificateError, SurepathError
+from surepath.errors import CertificateError, LogError, SurepathError
 from surepath.model.files import parse_json_problem
 from surepath.model.mdp import MDP
 from surepath.model.paths import on_open_paths
@@ -83,7 +83,7 @@ def verify(
             warnings are not computed again from the log.
 
     Raises:
-        CertificateError: When it is not a certificate of this format.
+        CertificateError: When it is not a certificate of this format, or the file of the log is no exported log.
     """
     if isinstance(certificate, Mapping):
         content = file.checked_kind(dict(certificate), "this mapping")
@@ -93,6 +93,8 @@ def verify(
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             _check(content, verdict, log, watch)
+    except LogError:
+        raise
     except Exception as error:  # whatever a forger has written there: it proves nothing
         words = str(error) if isinstance(error, SurepathError) else f"{type(error).__name__}: {error}"
         verdict.differences.append(f"the certificate cannot be read as a whole: {words}")

@@ -46,6 +46,8 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
     mdp, learner = study.mdp, fold.view
     now = status_of(study, fold, log)
     path = np.array(now.best_path, dtype=np.int64)
+    said = ["What is proven changes at the end of a round"] if round_facts(learner) else []
+    said += [f"Excluded: {'; '.join(now.excluded)}; the proof is over the rest"] if now.excluded else []
     beside = {
         "plan": plan_rows(mdp, learner, path),
         "estimate": float(learner.means[path].sum()) if mdp.scored is None else None,
@@ -56,7 +58,7 @@ def page_status(study: Study, fold: Fold, log: Reading) -> dict[str, Any]:
         "ruled_out": int((~learner.active).sum()),
         "sentence": sentence(mdp, learner, now),
         "warnings": warnings(mdp, fold, now.findings),
-        "notes": [*(["What is proven changes at the end of a round"] if round_facts(fold.view) else []), *notes(fold)],
+        "notes": said + notes(fold),
     }
     record = now.as_dict()
     del record["storage"]  # the server's own affair

@@ -61,7 +61,9 @@ def test_plans_and_options_of_your_own(here: Path) -> None:
     assert call("ask") == "trial 1: chunk=512, model=large\n"
     assert "lacks step 'model'" in call("enqueue", "chunk=512", error=PathError)
     assert "named twice" in call("enqueue", "chunk=512", "chunk=256", code=2)
-    assert call("exclude", "chunk=256") == "excluded chunk=256\n"
+    assert "in further calls the others" in " ".join(call("exclude", "model=small", "model=large", code=2).split())
+    assert call("exclude", "chunk=256") == "excluded chunk=256, for good\n"
+    assert call("status", "--explain").count("excluded: chunk=256; the proof is over the rest\n") == 1
     assert all(trial["plan"]["chunk"] == "512" for trial in facts("ask", "--n", "5")["trials"])
     assert "'larg'" in call("exclude", "model=larg", error=SettingError)
     assert call("tighten", "0.1") == "epsilon is 0.1 now; nothing proven yet\n"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from surepath import Study
 from surepath.cli.main import app
-from surepath.errors import RewardError, SettingError, SurepathError
+from surepath.errors import CertificateError, RewardError, SettingError, SurepathError
 from tests.cli.studies import SCORE, call, created, facts
 
 
@@ -53,10 +55,13 @@ def test_a_lab_cycle_by_csv_alone(here: Path) -> None:
     assert {**facts("status"), "now": 0, "running": 0} == {**before, "now": 0, "running": 0}
 
 
-def test_a_sheet_that_cannot_be_written_takes_no_trials(here: Path) -> None:
+def test_a_sheet_that_cannot_be_written_takes_no_trials(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     created()
-    call("ask", "--n", "3", "--csv", "nowhere/plate.csv", error=SurepathError)
-    assert facts("status")["states"]["cancelled"] == 3
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    for n, sheet in ((3, "nowhere/plate.csv"), (3, "plate.xlsx"), (385, "plate.csv")):
+        call("ask", "--n", str(n), "--csv", sheet, "--wells", error=SurepathError)
+    assert facts("status")["trials"] == 0
+    assert not [file for file in here.iterdir() if file.suffix in (".csv", ".partial", ".xlsx")]
 
 
 def test_the_certificate_is_checked_against_the_log_in_every_form(here: Path) -> None:
@@ -74,6 +79,8 @@ def test_the_certificate_is_checked_against_the_log_in_every_form(here: Path) ->
     for words in ([], ["--storage", "study.db"], ["--log", "log.jsonl"]):
         done = CliRunner().invoke(app, ["verify", "c.json", *words])
         assert (done.exit_code, done.stdout.partition(":")[0]) == (0, "yes"), done.output
+    for wrong in ("c.json", "missing.jsonl"):  # no log: that says nothing about the certificate
+        assert isinstance(CliRunner().invoke(app, ["verify", "c.json", "--log", wrong]).exception, CertificateError)
 
 
 def test_export_restore_and_delete(here: Path) -> None:
@@ -103,6 +110,8 @@ def test_past_results(here: Path) -> None:
     (here / "past.csv").write_text(
         "chunk,model,score.chunk,score.model\n256,small,0.5,0.4\n512,large,0.7,\n512,small,,\n"
     )
+    (here / "none.csv").write_text("chunk,model,score.chunk,score.model\n")
+    assert call("import-log", "none.csv") == "imported 0 trials from none.csv\n"  # and no word on the proof
     said = call("import-log", "past.csv")
     assert said.startswith("imported 2 trials from past.csv; 1 row without any score left out\nThe proof now rests")
     assert "not picked by how they came out" in said

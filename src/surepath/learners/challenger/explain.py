@@ -160,7 +160,7 @@ def _in_words(mdp: MDP, arc: int) -> str:
 
 
 def _remarks(learner: Challenger, gap: float) -> list[str]:
-    """Return what people should know beside the path: what is untried, ties, failures, what was excluded."""
+    """Return what people should know beside the path: what is untried, ties, failures."""
     mdp, remarks = learner.mdp, []
     if not np.isfinite(gap):
         missing = int(((learner.visits == 0) & ~mdp.is_known & learner.active).sum())
@@ -177,10 +177,4 @@ def _remarks(learner: Challenger, gap: float) -> list[str]:
         f"{_in_words(mdp, arc)} failed {count} times in a row; exclude it if it cannot be run"
         for arc, count in learner.failing()[:3]
     ]
-    out = int(learner.excluded.sum())
-    if out:
-        remarks.append(
-            f"{many(out, 'option')} {'was' if out == 1 else 'were'} excluded as infeasible; "
-            f"the proof is over the plans that are left"
-        )
     return [*(found.message for found in learner.findings()[:1]), *remarks]
