@@ -11,17 +11,7 @@ import pytest
 
 from surepath import families, plots, simulate
 from surepath.errors import SettingError
-from surepath.experiments.drawing import (
-    AS_POINTS,
-    AS_STRIP,
-    COLUMN_WIDTH,
-    Panel,
-    Series,
-    draw_panels,
-    new_figure,
-    picture_bytes,
-    picture_file,
-)
+from surepath.experiments.drawing import AS_POINTS, AS_STRIP, COLUMN_WIDTH, Panel, Series, draw_panels, picture_bytes
 from surepath.experiments.report import write_report
 from surepath.experiments.runner import run
 from surepath.experiments.spec import Spec
@@ -33,14 +23,6 @@ from tests.plots.worlds import runs
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("polars")
-
-
-def test_another_ending_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=re.escape("a picture ends in .png, .svg, .pdf, not '.gif'")):
-        plots.save(new_figure(1.0), tmp_path / "a.gif")
-    with pytest.raises(SettingError, match="not 'nothing'"):
-        picture_file("picture")
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_figure_is_one_column_wide_and_the_same_every_time() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -64,17 +63,6 @@ def test_a_shorter_file_left_by_a_kill_counts_for_nothing(finished: Path) -> Non
     assert read(finished).equals(before)
     assert run(SPEC, finished, workers=1, resume=True).played == 0
     assert len(files(finished)) == 4
-
-
-def test_rows_of_another_format_are_refused(finished: Path) -> None:
-    file = finished / "experiment.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "format": 2}))
-    message = (
-        f"{finished} holds rows of format 2; this surepath reads format 4: play the experiment again in another folder"
-    )
-    for use in (read, scan):
-        with pytest.raises(SettingError, match=re.escape(message)):
-            use(finished)
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
