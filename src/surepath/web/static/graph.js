@@ -80,7 +80,9 @@ export class Graph {
     this.hint.hidden = !wider;
     if (!wider) return;
     const steps = graph.last - graph.first + 1, at = (x) => Math.max(0, Math.min(steps - 1, Math.floor((x - SIDE) / layout.column)));
-    this.hint.textContent = `Steps ${at(box.scrollLeft + layout.column / 2) + graph.first + 1} to ${at(box.scrollLeft + box.clientWidth - layout.column / 2) + graph.first + 1} of ${graph.steps.length} are in view; scroll sideways for the others.`;
+    const from = at(box.scrollLeft + layout.column / 2) + graph.first + 1, to = at(box.scrollLeft + box.clientWidth - layout.column / 2) + graph.first + 1;
+    const all = to - from + 1 === graph.steps.length; // the last one is cut
+    this.hint.textContent = all ? "Scroll sideways for the rest." : `Steps ${from} to ${to} of ${graph.steps.length} are in view; scroll sideways for the others.`;
   }
 
   style(arcs) {
