@@ -239,6 +239,10 @@ def test_forecasts_and_frames_come_over_http(site: Site, tmp_path: Path) -> None
     assert (found.trials, found.certified_gap, found.more) == (30, here.certified_gap, 5)
     assert found.gaps == here.gaps
     assert "more trials" in str(found)
+    end = time.monotonic() + 30  # the line of progress asks the server, which makes its forecast in the background
+    while remote._trials_left() == float("inf") and time.monotonic() < end:
+        time.sleep(0.1)
+    assert 0 < remote._trials_left() < float("inf")
     with pytest.raises(SettingError, match="more"):
         remote.forecast(0)
     for name in ("log.jsonl", "log.csv"):

@@ -374,8 +374,8 @@ class Fold:
             self._told = key, self.copy(), set()
         _, learner, told = self._told
         for row in sorted((row for row in waiting if row.number not in told), key=lambda row: (row.change, row.number)):
+            told.add(row.number)  # first: interrupted amid the next line, it must not be told twice
             self._feed(learner, row)
-            told.add(row.number)
         return learner
 
     def enough(self) -> bool:

@@ -80,7 +80,7 @@ class Progress:
 
     def _guess(self) -> None:
         with suppress(Exception):  # a guess more or less
-            self._left = self._study.forecast(draws=8).trials_left()
+            self._left = self._study._trials_left()
         self._guessed = time.monotonic()
 
     def _write(self, end: str) -> None:

@@ -87,6 +87,10 @@ class BaseStudy(ABC):
         """Return the status of the study: trials by state, the current plan, what is proven, who works on it."""
 
     @abstractmethod
+    def _trials_left(self) -> float:
+        """Guess the trials until done, at little cost, for the line of progress; infinite where nothing says so."""
+
+    @abstractmethod
     def tell_many(self, results: Iterable[Result]) -> list[str]:
         """Report many trials in one transaction: all of them or, when one is refused, none; answers as `tell` does."""
 
@@ -715,6 +719,11 @@ class Study(BaseStudy):
         from surepath.study.forecast import forecast
 
         return forecast(self, more, draws, seed)
+
+    def _trials_left(self) -> float:
+        from surepath.study.forecast import forecast
+
+        return forecast(self, draws=8, seconds=1.0).trials_left()
 
     def explain(self) -> str:
         """Describe what is known: the plan, what is proven, which plans may still be better, what needs attention."""

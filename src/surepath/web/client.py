@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 import os
 import random
 import time
@@ -128,6 +129,11 @@ class RemoteStudy(BaseStudy):
     def forecast(self, more: int = 50, draws: int = 32, seed: int = 0) -> Forecast:
         """Guess by simulation how many trials are left; see Study.forecast. It is simulated here, from the log."""
         return self._copy().forecast(more, draws, seed)
+
+    def _trials_left(self) -> float:
+        """Return the median of the forecast that the server makes for its page; infinite until there is one."""
+        left = self._call("forecast").get("trials_left", {}).get("median")
+        return math.inf if left is None else float(left)
 
     def explain(self) -> str:
         """Describe in words what is known; see Study.explain."""
