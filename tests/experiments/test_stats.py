@@ -37,11 +37,6 @@ def test_the_interval_covers_the_mean_as_often_as_it_says(runs: int, least: floa
     assert least <= inside / 1000 <= 0.975
 
 
-def test_one_run_has_no_interval() -> None:
-    assert mean_interval([4.0]) == (4.0, -np.inf, np.inf)
-    assert ratio_interval([4.0], [2.0]) == (2.0, -np.inf, np.inf)
-
-
 def test_the_ratio_knows_that_runs_are_paired() -> None:
     rng = np.random.default_rng(1)
     base = rng.lognormal(sigma=1.0, size=50)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance
+from surepath import MDP, Bernoulli, Bounded, Drawn, Empirical, Gaussian, Instance, Shared
 from surepath.errors import ProblemError, SettingError
 from surepath.kernels.jit import bare_kernel
-from surepath.kernels.sweeps import Reality, draw, reality_of
+from surepath.kernels.sweeps import Reality, draw, draw_path, reality_of
 from surepath.model.worlds import Law
 from tests.naive.draws import draw_reward
 
@@ -125,3 +125,16 @@ def test_an_instance_needs_an_mdp_and_a_law() -> None:
         Instance(TWO, [0.1, 0.2])  # type: ignore[arg-type]
     with pytest.raises(ProblemError, match="an instance needs an MDP, not str"):
         Instance("two", Gaussian(0.0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("loading", "carry"), [(0.8, 0.0), (0.0, 0.7), (0.6, -0.5)])
+def test_steps_share_luck_and_hand_it_on_as_declared(loading: float, carry: float) -> None:
+    mdp = MDP.from_arrays(np.zeros((3, 1, 1), dtype=int))
+    reality = reality_of(Instance(mdp, Shared(Gaussian([1.0, 2.0, 3.0], 0.5), loading, carry)))
+    rng, seen = np.random.default_rng(1), np.zeros((4_000, 3))
+    for row in seen:
+        draw_path(reality, np.arange(3), rng, row)
+    apart = np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+    expected = loading**2 + (1 - loading**2) * np.array([1.0, carry, carry**2])[apart]
+    np.testing.assert_allclose(seen.mean(axis=0), [1.0, 2.0, 3.0], atol=0.04)
+    np.testing.assert_allclose(np.cov(seen.T) / 0.25, expected, atol=0.09)
